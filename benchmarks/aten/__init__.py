@@ -1,1 +1,1 @@
-"""ATen's operators on a target, by PyTorch's own samples."""
+"""Compiles ATen's operators for a target, and tests them with PyTorch's own samples."""

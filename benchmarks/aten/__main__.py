@@ -1,8 +1,8 @@
-"""Turns ATen's operators into kernels of a target, and writes a result file.
+"""Compiles ATen's operators to kernels of a target, and writes a result file.
 
 Each operator and dtype is imported, lowered, built, run on PyTorch's samples and compared with
-PyTorch, in a process of its own. Rows are written as they are done, and those that are done are
-left alone, so a run that stops can go on.
+PyTorch, in its own process. Each row is written when it is complete. Existing rows are kept, so an
+interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where an operator failed."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if an operator failed."""
     asked = _parser().parse_args(arguments)
     try:
         chosen = list(wanted(asked.only, asked.dtypes))
@@ -49,8 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def wanted(only: str, dtypes_: str) -> Iterator[tuple[str, str]]:
-    """Operators and dtypes, f32 of all operators first. Both are given as names between commas; all
-    where a text is empty. KernelError for a name that is not there."""
+    """Yields operators and dtypes, f32 of all operators first.
+
+    Both are names separated by commas; an empty text means all. Raises KernelError for an unknown
+    name.
+    """
     names, kinds = _chosen(only, NAMES), _chosen(dtypes_, tuple(DTYPES.values()))
     pairs = [(n, name, DTYPES[d]) for name in names for n, d in enumerate(dtypes(name))]
     return ((name, d) for _, name, d in sorted(pairs, key=lambda p: p[0]) if d in kinds)
@@ -81,7 +84,7 @@ def _tried(asked: argparse.Namespace, known: Row, name: str, dtype: str) -> Row:
 
 
 def line(row: Row) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     count = f"{row['passed']} of {row['samples']}"
     what = f"{row['operator']} {row['dtype']}: {row['verdict']}, {count}, {row['seconds']} s"
     return f"{what}  {row['reason'][:300]}"

@@ -1,4 +1,5 @@
-"""Agreement: whether results are PyTorch's, by float64, or have the properties of drawn ones."""
+"""Compares results with PyTorch's through float64. Random results are checked for their
+properties."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from benchmarks.against_float64 import judged
 from benchmarks.aten.call import OperatorCall
 from frontends.dtypes import NAMES
 
-DEVIATIONS = 6.0  # standard deviations by which a mean may be off
-_UNORDERED = ("sort", "topk")  # equal elements have their places in any order
+DEVIATIONS = 6.0  # Limit of the error of a mean, in standard deviations of it.
+_UNORDERED = ("sort", "topk")  # Equal elements may be in any order.
 
 
 def fault(name: str, call: OperatorCall, got: Any) -> str:
-    """Why the results of a call are wrong; empty where they are right."""
+    """Returns why the results of a call are wrong. Empty if they are correct."""
     ours, plain, truth = map(tree_leaves, (got, call.plain(), call(torch.float64)))
     if len(ours) != len(plain):
         return f"{len(ours)} results, not {len(plain)}"
@@ -61,7 +62,7 @@ def _real(item: Any) -> torch.Tensor:
 
 
 def _places(x: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> str:
-    """Whether the places are those of the values, along some dimension, each once."""
+    """Whether the indices are those of the values along some dimension, each once."""
     if not x.ndim:
         return "" if int(places) == 0 else "the place is not 0"
     for dim in range(x.ndim):
@@ -100,7 +101,7 @@ def _parameters(call: OperatorCall) -> tuple[float, float]:
 
 
 def _moments(x: torch.Tensor, mean: float, deviation: float) -> str:
-    """Mean and standard deviation, and that the numbers differ."""
+    """Checks mean and standard deviation, and that the numbers differ."""
     allowed = DEVIATIONS * deviation / sqrt(x.numel())
     if abs(float(x.mean()) - mean) > allowed:
         return f"the mean is {float(x.mean()):.4g}, not {mean:g}"

@@ -1,4 +1,5 @@
-"""Results agree with float64 as far as the dtype holds; drawn ones have their properties."""
+"""Tests that results agree with float64 within their dtype, and that random ones have their
+properties."""
 
 import math
 

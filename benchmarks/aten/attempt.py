@@ -28,29 +28,34 @@ from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.spec import Spec
 
-# Read once in the server that forks the attempts, where they open no device afterwards.
+# The server that forks the attempts reads these once. On a machine without a GPU this opens no
+# device.
 if not (torch.version.cuda or torch.version.hip):
     op_tables()
 
-DIRECT = ("allclose", "polar")  # a bool and complex numbers, which no exported graph returns
-ALIKE = "nothing is computed"  # the error of a call whose result is its argument
+# Their results are a bool and complex numbers, which no exported graph returns.
+DIRECT = ("allclose", "polar")
+ALIKE = "nothing is computed"  # The error of a call whose result is its argument.
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorAttempt:
-    """What a process is asked for."""
+    """The task of a process."""
 
     operator: str
-    dtype: str  # by its name in the language
+    dtype: str  # Its name in the language.
     target: str
     samples: int
-    notes: Path  # the file that its row is written into
-    backend: str | None = None  # None: the target's first
+    notes: Path  # The file of its row.
+    backend: str | None = None  # None: the target's first.
 
 
 def attempt(task: OperatorAttempt) -> dict[str, Any]:
-    """The row of an operator and dtype. `fail` where a call goes wrong; else `not expressible`
-    where one has no equations; else `pass`."""
+    """Returns the row of an operator and dtype.
+
+    The verdict is `fail` if a call fails, else `not expressible` if a call has no equations, else
+    `pass`.
+    """
     properties = task.operator in PROPERTIES
     row: dict[str, Any] = {
         "judged_by": "properties" if properties else "values",
@@ -84,16 +89,16 @@ def _tried(task: OperatorAttempt, call: OperatorCall, seed: int) -> tuple[str, s
         return "fail", f"{error.stage}: {error.reason}"
     except KernelError as error:
         return ("not expressible" if stage == "import" else "fail"), f"{stage}: {error}"
-    except Exception as error:  # PyTorch's exporter raises what it likes
+    except Exception as error:  # PyTorch's exporter raises all kinds of errors.
         return "fail", f"{stage}: {type(error).__name__}: {error}"
     return ("fail", f"check: {why}") if why else ("pass", "")
 
 
-Run = Callable[[OperatorAttempt, Path], Any]  # and a folder -> what a call gives
+Run = Callable[[OperatorAttempt, Path], Any]  # With a folder, runs the call and returns its result.
 
 
 def _imported(call: OperatorCall, seed: int) -> Run:
-    """A call by way of the importer, as a user's function is."""
+    """Runs a call through the importer, as for a user's function."""
     given = [t.clone() for t in call.tensors]
     try:
         made = imported(call.function(), given, name="call")
@@ -111,14 +116,14 @@ def _imported(call: OperatorCall, seed: int) -> Run:
 
 
 def _alike(call: OperatorCall) -> bool:
-    """Whether each result is an argument as it is."""
+    """Whether each result is an unchanged argument."""
     results = tree_leaves(call.operator(*call.args, **call.kwargs))
     known = {(t.data_ptr(), t.shape) for t in call.tensors}
     return all((r.data_ptr(), r.shape) in known for r in results)
 
 
 def _direct(call: OperatorCall, seed: int) -> Run:
-    """A call by the operator's rule alone; a complex result as pairs."""
+    """Runs a call with only the operator's rule. A complex result becomes pairs."""
     builder, held = Builder(), {}
 
     def placed(item: Any) -> Any:

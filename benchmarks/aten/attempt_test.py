@@ -1,4 +1,4 @@
-"""An attempt leaves a row, and the command a file of them."""
+"""Tests that an attempt leaves a row, and that the command writes a file of them."""
 
 import json
 import subprocess

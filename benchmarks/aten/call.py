@@ -17,7 +17,7 @@ HALVES = (torch.bfloat16, torch.float16)
 class OperatorCall:
     """A call of an operator."""
 
-    # `operator`, `args`, `kwargs`: what is called, and with what
+    # `operator`, `args`, `kwargs`: the call.
     operator: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -29,7 +29,7 @@ class OperatorCall:
         return tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
 
     def function(self) -> Callable[..., Any]:
-        """The call as a function of its tensors."""
+        """Returns the call as a function of its tensors."""
         leaves, tree = tree_flatten((self.args, self.kwargs))
         places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
         rest = [None if n in places else leaf for n, leaf in enumerate(leaves)]
@@ -44,20 +44,23 @@ class OperatorCall:
         return of_tensors
 
     def text(self) -> str:
-        """The shapes of the tensors, and the other arguments."""
+        """Formats the shapes of the tensors, and the other arguments."""
         named = (f"{name}={_shown(item)}" for name, item in self.kwargs.items())
         return f"({', '.join([*map(_shown, self.args), *named])})"
 
     def __call__(self, dtype: torch.dtype | None = None) -> Any:
-        """What PyTorch gives; arguments stay as they are. dtype: for every float, if given."""
+        """Returns PyTorch's result. The arguments are not changed. dtype: replaces every
+        floating-point dtype."""
         turn = _copied if dtype is None else partial(_turned, dtype)
         args, kwargs = tree_map(turn, (self.args, dict(self.kwargs)))
         with torch.no_grad():
             return self.operator(*args, **kwargs)
 
     def plain(self) -> Any:
-        """What PyTorch gives at the call's own dtypes: where the CPU has no code for a 16-bit
-        float, what it gives in f32, rounded."""
+        """Returns PyTorch's result at the call's own dtypes.
+
+        If the CPU does not support a 16-bit float, it computes in f32 and rounds.
+        """
         try:
             return self()
         except NotImplementedError:

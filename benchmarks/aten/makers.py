@@ -1,4 +1,5 @@
-"""Makers of samples, for operators that PyTorch has none of, and for those that draw numbers."""
+"""Makers of samples, for operators without samples in PyTorch, and for those that draw random
+numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Args = Iterator[tuple[Any, ...]]
 
 
 def maker(name: str, overload: str = "default") -> Callable[[Any], Any]:
-    """Registers a function of a dtype that gives the arguments of calls."""
+    """Registers a function that yields the arguments of calls for a dtype."""
 
     def registered(arguments: Callable[[torch.dtype], Args]) -> Callable[[torch.dtype], Args]:
         operator = getattr(getattr(ATEN, name), overload)

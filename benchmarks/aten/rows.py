@@ -1,4 +1,4 @@
-"""Rows of a result file of operators, and what they come to."""
+"""Rows of a result file of operators, and their summary."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ VERDICTS = ("pass", "fail", "not expressible")
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, rows by operator; never half of it."""
+    """Writes a result file atomically, with rows sorted by operator."""
     ordered = sorted(rows, key=lambda r: (r["operator"].strip("_"), r["operator"]))
     save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def key(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What makes a row the same row."""
+    """Returns the key that identifies a row."""
     return row["operator"], row["dtype"]
 
 
 def summary(rows: Sequence[Row]) -> Row:
-    """How many rows, of all and of each dtype, have which verdict; and of the operators, how many
-    pass with all dtypes that they were tried with."""
+    """Counts the rows with each verdict, in total and by dtype.
+
+    It also counts the operators that pass with all dtypes that were tried.
+    """
     groups = {d: [r for r in rows if r["dtype"] == d] for d in sorted({r["dtype"] for r in rows})}
     counted = {name: _counted(group) for name, group in {"all": rows, **groups}.items()}
     operators = {r["operator"] for r in rows}

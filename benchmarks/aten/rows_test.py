@@ -1,4 +1,4 @@
-"""Rows are kept in order, with what they come to."""
+"""Tests that rows are ordered and summarized."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Samples of an operator: PyTorch's own, small ones first, or ours where PyTorch has none."""
+"""Samples of an operator: PyTorch's own, small ones first, or ours if PyTorch has none."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ from frontends import aten
 
 NAMES = tuple((Path(aten.__file__).parent / "aten_160.txt").read_text(encoding="utf-8").split())
 WHOLE = (torch.int64, torch.bool)
-LOOKED_AT = 48  # samples of one OpInfo
-LARGEST = 20_000  # elements of a call's tensors
-SMALL = 4  # elements; calls with fewer come last
+LOOKED_AT = 48  # Samples of one OpInfo.
+LARGEST = 20_000  # Limit of the elements of a call's tensors.
+SMALL = 4  # Calls with fewer elements come last.
 EXTREMA = tuple("amax argmax clamp max maximum min minimum relu sort topk".split())
-_SPECIAL = (math.nan, math.inf, -math.inf, 0.0, 1.0)  # what their operands hold beside numbers
-_OTHERS = ("masked.", "sparse.")  # other operators of the same last name
+_SPECIAL = (math.nan, math.inf, -math.inf, 0.0, 1.0)  # Special values of their operands.
+_OTHERS = ("masked.", "sparse.")  # Other operators with the same last name.
 
 
 @cache
 def op_tables() -> list[Any]:
-    """PyTorch's tables, its list of `OpInfo`s. They open the device where there is one, so a process
-    that read them forks none that could open it again."""
-    needed = ModuleType("expecttest")  # the tables import it, for the base class of test cases
+    """Returns PyTorch's tables, its list of `OpInfo`s.
+
+    They open a device if there is one. A process that has read them must not fork another that
+    opens it.
+    """
+    needed = ModuleType("expecttest")  # The tables import it for the base class of test cases.
     vars(needed)["TestCase"] = unittest.TestCase
     sys.modules.setdefault("expecttest", needed)
     from torch.testing._internal.common_methods_invocations import op_db
@@ -42,7 +45,7 @@ def op_tables() -> list[Any]:
 
 
 def infos(name: str) -> list[Any]:
-    """PyTorch's tables of an operator's samples, a table for each variant."""
+    """Returns PyTorch's tables of an operator's samples, one for each variant."""
     if name in makers.MAKERS:
         return []
     found: dict[tuple[bool, str, str], Any] = {}
@@ -55,7 +58,7 @@ def infos(name: str) -> list[Any]:
 
 
 def dtypes(name: str) -> list[torch.dtype]:
-    """What an operator is tried with: f32, a 16-bit float, i64, and bool where f32 is not taken."""
+    """Returns the dtypes to try: f32, a 16-bit float, i64, and bool if f32 is not supported."""
     taken = set(makers.DTYPES.get(name, makers.FLOATS))
     if tables := infos(name):
         taken = set.union(*(set(info.dtypes) for info in tables))
@@ -66,8 +69,10 @@ def dtypes(name: str) -> list[torch.dtype]:
 
 
 def calls(name: str, dtype: torch.dtype, count: int) -> list[OperatorCall]:
-    """So many calls; of each variant in turn. Those of extrema, of floats, come again with NaN
-    and infinities."""
+    """Returns so many calls, alternating between variants.
+
+    Calls of extrema with floats are repeated with NaN and infinities.
+    """
     torch.manual_seed(0)
     if name in makers.MAKERS:
         return list(islice(makers.MAKERS[name](dtype), count))
@@ -80,8 +85,10 @@ def calls(name: str, dtype: torch.dtype, count: int) -> list[OperatorCall]:
 
 
 def _special(call: OperatorCall) -> OperatorCall:
-    """The same call, two of three elements of its first argument NaN, infinite, 0 or 1, and the
-    last one NaN."""
+    """Returns the call with special values.
+
+    Two of three elements of its first argument are NaN, infinite, 0 or 1, and the last one is NaN.
+    """
     x, *rest = call.args
     drawn = torch.Generator().manual_seed(x.numel())
     which = torch.randint(len(_SPECIAL) * 3 // 2 + 1, x.shape, generator=drawn)
@@ -101,7 +108,7 @@ def _usable(info: Any, dtype: torch.dtype) -> Iterator[OperatorCall]:
 
 
 def _gives(made: OperatorCall) -> bool:
-    """Whether all results are tensors that the language has, and none is drawn."""
+    """Whether all results are tensors that the language supports, and none is random."""
     if made.kwargs.get("dropout_p"):
         return False
     return all(isinstance(r, torch.Tensor) and _written(r) for r in tree_leaves(made()))

@@ -1,4 +1,4 @@
-"""Every operator of the list has samples, small ones first, none twice."""
+"""Tests that every operator of the list has samples, small ones first, without duplicates."""
 
 import pytest
 import torch

@@ -1,1 +1,1 @@
-"""Result files of several runs made one."""
+"""Merges the result files of several runs."""

@@ -1,12 +1,13 @@
 """Merges result files of one suite into one, by stated rules.
 
-Of each problem or module the row of the last file that has it counts, right or not, and whole: a mode that it lacks, as
-that took too long, is not taken from an earlier row. The files are of one suite
-and one kind of GPU, of the same sizes, and of the same versions of PyTorch, Triton and the driver: else their times
-say nothing beside each other. The merged file lists the runs, and each row says which one it is of.
+For each problem or module, the whole row of the last file that has it counts, correct or not. A
+mode that it lacks, because that took too long, is not taken from an earlier row. The files must be
+of one suite, one kind of GPU and the same sizes, with the same versions of PyTorch, Triton and the
+driver. Otherwise their times are not comparable. The merged file lists the runs, and each row names
+its run.
 
-A run that only searched for what an earlier one raced adds its search to that row. The row stays of the earlier run, and its
-search says which run it is of.
+A run that only searched for what an earlier one raced adds its search to that row. The row still
+belongs to the earlier run, and its search names its own run.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from benchmarks.results import read
 from ir.errors import KernelError
 
 Row = dict[str, Any]
-Put = Callable[[list[Row], Row], None]  # a row in the place of the same problem's or module's
-Write = Callable[[Path, Mapping[str, Any], Sequence[Row]], None]  # a result file
+Put = Callable[[list[Row], Row], None]  # Puts a row in the place of the same problem or module.
+Write = Callable[[Path, Mapping[str, Any], Sequence[Row]], None]  # Writes a result file.
 SUITES: Mapping[str, tuple[Put, Write]] = {
     "kernelbench": (problems.put, race_rows.write),
     "kernelbench_harness": (problems.put, harness.write),
     "modules": (modules.put, modules.write),
 }
-ALIKE = ("suite", "sizes", "harness", "machine", "driver", "versions")  # what runs have in common
-TOLD = ("command", "date", "clocks_mhz")  # what the merged file says of each run
+ALIKE = ("suite", "sizes", "harness", "machine", "driver", "versions")  # Equal in all runs.
+TOLD = ("command", "date", "clocks_mhz")  # The merged file has these of each run.
 RUNS, SEARCHED = "runs", "searched"
 EXAMPLES = """
 examples:
@@ -41,8 +42,11 @@ examples:
 
 
 def merged(files: Sequence[Path]) -> tuple[dict[str, Any], list[Row]]:
-    """The head and the rows of several result files, the earliest first; KernelError for files that
-    cannot be compared, or hold no rows. A merged file brings the runs that it lists."""
+    """Returns the head and the rows of several result files, the earliest first.
+
+    A merged file contributes the runs that it lists. Raises KernelError for files that cannot be
+    compared, or without rows.
+    """
     head: dict[str, Any] = {}
     rows: list[Row] = []
     runs: list[Mapping[str, Any]] = []
@@ -68,7 +72,7 @@ def merged(files: Sequence[Path]) -> tuple[dict[str, Any], list[Row]]:
         runs += table.get(RUNS) or [{name: table.get(name) for name in TOLD}]
         put, _ = SUITES[table["suite"]]
         for row in table["rows"]:
-            # A run that went on with a merged file has rows of others, but not the list of their runs.
+            # A run that continued a merged file has rows of others, but not the list of their runs.
             here = {**row, "run": first + (row.get("run", 0) if RUNS in table else 0)}
             put(rows, _beside(here, rows))
     counted = [{**run, "rows": _of_run(rows, n)} for n, run in enumerate(runs)]
@@ -78,8 +82,10 @@ def merged(files: Sequence[Path]) -> tuple[dict[str, Any], list[Row]]:
 
 
 def _beside(row: Row, rows: Sequence[Row]) -> Row:
-    """The row that counts, given the rows of earlier runs: the row itself, or the earlier row of the same race, with the new
-    search if there is one."""
+    """Returns the row that counts, given the rows of earlier runs.
+
+    It is the row itself, or the earlier row of the same race with the new search.
+    """
     same = next((r for r in rows if _raced(r) == _raced(row)), None)
     if same is None:
         return row
@@ -90,7 +96,7 @@ def _beside(row: Row, rows: Sequence[Row]) -> Row:
 
 
 def _raced(row: Row) -> Row:
-    """What a race says in a row."""
+    """Returns the part of a row that comes from a race."""
     return {n: v for n, v in row.items() if n not in ("run", SEARCHED)}
 
 
@@ -99,12 +105,13 @@ def _search(found: Mapping[str, Any]) -> Row:
 
 
 def _of_run(rows: Sequence[Row], run: int) -> int:
-    """How many rows, or searches of rows, are of a run."""
+    """Returns how many rows, or searches of rows, belong to a run."""
     return sum(run in (r["run"], r.get(SEARCHED, {}).get("run")) for r in rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for files that cannot be merged, and then nothing is written."""
+    """Runs the command. Returns exit code 2, and writes nothing, for files that cannot be
+    merged."""
     asked = _parser().parse_args(arguments)
     try:
         head, rows = merged(asked.files)

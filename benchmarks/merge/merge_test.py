@@ -1,4 +1,5 @@
-"""Runs of a suite are merged by problem or module, the last one counts, and unlike runs are refused."""
+"""Tests that runs of a suite are merged by problem or module, the last one counts, and different
+runs are rejected."""
 
 import json
 
@@ -67,7 +68,7 @@ def test_a_search_is_added_to_the_row_of_an_earlier_race(run, tmp_path):
     (tmp_path / "out.json").rename(tmp_path / "both.json")
     searched = {"correct": True, "us": 4.0, "speedup": 2.5}
     rows = [{**r, "searched": searched} if r["number"] == 1 else r for r in before["rows"]]
-    again = run("c.json", rows, command="search")  # it went on with the merged file
+    again = run("c.json", rows, command="search")  # It continued the merged file.
     code, table = merge(tmp_path, str(tmp_path / "both.json"), again)
     assert code == 0 and [r["run"] for r in table["rows"]] == [0, 0, 1]
     assert table["rows"][0] == {**row(1, 5.0), "run": 0, "searched": {"run": 2, **searched}}

@@ -1,1 +1,2 @@
-"""What a language model is worth: searches with and without one, recorded once and replayed without it."""
+"""Measures the value of a language model: searches with and without one, recorded once and replayed
+without it."""

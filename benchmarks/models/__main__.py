@@ -1,7 +1,7 @@
 """Compares searches with and without a language model, and records and replays runs with one.
 
-The model is asked at any OpenAI-compatible endpoint, which the environment names as for `evolve`.
-Where it names none, nothing is compared and nothing is written. The kernels are those of
+The model is any OpenAI-compatible endpoint, which the environment names as for `evolve`. Without an
+endpoint, nothing is compared and nothing is written. The kernels are those of
 benchmarks/search/testbed, which no document of the knowledge base describes.
 """
 
@@ -41,8 +41,11 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """The command; exit code 1 where a replay differs, 2 for wrong use or without an endpoint, 130
-    where it was interrupted."""
+    """Runs the command.
+
+    Returns exit code 1 if a replay differs, 2 for wrong usage or without an endpoint, 130 if it was
+    interrupted.
+    """
     asked = _parser().parse_args(arguments)
     try:
         return {"compare": _compare, "record": _record, "replay": _replay}[asked.action](
@@ -85,7 +88,8 @@ def _compare(asked: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 
 def _held_out(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Kernels of the testbed; KernelError for any other, which notes may describe."""
+    """Returns kernels of the testbed. Raises KernelError for any other, which notes may
+    describe."""
     known = testbed_kernels()
     for name in chosen(given):
         if name not in known:
@@ -111,7 +115,7 @@ def _endpoint(environ: Mapping[str, str]) -> Endpoint:
 def _searched(
     asked: argparse.Namespace, kernel: str, seed: int, model: str, environ: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What `evolve` says of a search."""
+    """Returns the report of a search by `evolve`."""
     options = [f"--model={model}", f"--steps={asked.steps}"] if model else []
     return _evolve(
         [
@@ -127,7 +131,7 @@ def _searched(
 
 
 def _evolve(options: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """The only run of a call of `evolve`; KernelError where it failed."""
+    """Returns the only run of a call of `evolve`. Raises KernelError if it failed."""
     command = [sys.executable, "-m", "search.evolve", *options, "--no-promote", "--json"]
     done = subprocess.run(command, env=dict(environ), stdout=subprocess.PIPE, text=True)
     if done.returncode:

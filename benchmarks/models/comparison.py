@@ -1,6 +1,6 @@
-"""The comparison: the same searches with and without a model, at as many evaluations.
+"""The comparison: the same searches with and without a model, with the same number of evaluations.
 
-A block is a kernel with a seed. It counts where both of its searches found something correct.
+A block is a kernel with a seed. It counts if both of its searches found something correct.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 Row = Mapping[str, Any]
 KEY = ("kernel", "target", "seed", "evaluations", "model")
-NONE = ""  # the model of a search without one
-TIE = 0.01  # by less than this share, no side is said to be faster
+NONE = ""  # The model of a search without one.
+TIE = 0.01  # If the difference is smaller than this share, neither side is faster.
 
 
 def key(row: Row) -> tuple[Any, ...]:
-    """What makes a row the same row."""
+    """Returns the key that identifies a row."""
     return tuple(row[name] for name in KEY)
 
 
 def row_of(run: Mapping[str, Any], seed: int, evaluations: int, model: str) -> dict[str, Any]:
-    """The row of a search. run: what `evolve --json` says of it.  evaluations: that were allowed."""
+    """Returns the row of a search. run: the report of `evolve --json`. evaluations: their limit."""
     models = run.get("models", {})
     return {
         "kernel": run["kernel"],
@@ -42,8 +42,11 @@ def row_of(run: Mapping[str, Any], seed: int, evaluations: int, model: str) -> d
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """For each model, the blocks that it and the search without one have: the geometric mean of the
-    time without over the time with, by kernel and in all, and in how many either was faster."""
+    """Summarizes for each model the blocks that it and the search without one have.
+
+    It has the geometric mean of the time without over the time with, by kernel and in total, and in
+    how many blocks either was faster.
+    """
     alone = {_block(row): row for row in rows if row["model"] == NONE}
     found = {}
     for model in sorted({row["model"] for row in rows} - {NONE}):
@@ -75,7 +78,7 @@ def _block(row: Row) -> tuple[Any, ...]:
 
 
 def words(found: Mapping[str, Any]) -> str:
-    """A summary for a person."""
+    """Formats a summary for people."""
     lines = []
     for model, table in found.items():
         gain = "no block has both times" if table["gain"] is None else f"{table['gain']:.3f}x"

@@ -1,4 +1,5 @@
-"""Blocks are compared where both searches found something; without an endpoint nothing is claimed."""
+"""Tests that blocks are compared if both searches found something, and that nothing is claimed
+without an endpoint."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""The commands, with a scripted server in a model's place: compare, record, replay.
+"""Tests the commands with a scripted server instead of a model: compare, record, replay.
 
-Nothing here is a figure of a model: the server's answers are prepared, and its recording stays in
-the test's folder.
+No figure here is one of a model: the server's answers are prepared, and its recording stays in the
+test's folder.
 """
 
 import json
@@ -78,7 +78,7 @@ def test_a_run_is_recorded_and_replayed_without_the_model(compared, capsys):
 
 
 def test_recordings_of_models_are_of_no_server_of_a_test_and_are_replayed():
-    """There is none as long as no endpoint was at hand (docs/search.md)."""
+    """There is none until an endpoint is available (docs/search.md)."""
     for file in sorted(RECORDED.glob(f"*{ENDING}")):
         head = read(file).head
         assert "scripted" not in head["models"] and "127.0.0.1" not in head["endpoint"], file

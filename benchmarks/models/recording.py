@@ -1,7 +1,8 @@
-"""Recordings: a run that asked a model as a text file, from which it is made again without the model.
+"""Recordings: a run that used a model as a text file, from which it can be replayed without the
+model.
 
-The first line has the settings, the model and what was found, each further line an event of the run's
-log or an exchange with the model.
+The first line has the settings, the model and the results. Each further line is an event of the
+run's log or an exchange with the model.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ ENDING = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A run, what it asked, and what it found."""
+    """A run, its requests, and its results."""
 
-    head: dict[str, Any]  # format, run, settings, environment, models, endpoint, date, told
+    head: dict[str, Any]  # Format, run, settings, environment, models, endpoint, date, told.
     events: tuple[StoredEvent, ...]
     exchanges: tuple[StoredExchange, ...]
 
     @property
     def text(self) -> str:
-        """The file; `read` gives an equal value back."""
+        """The text of the file. `read` returns an equal value."""
         rows = [self.head]
         rows += ({"event": asdict(event)} for event in self.events)
         rows += ({"exchange": asdict(exchange)} for exchange in self.exchanges)
@@ -41,12 +42,12 @@ class Recording:
 
     @property
     def title(self) -> str:
-        """What it is of, for a person."""
+        """A title for people."""
         head = self.head
         return f"{head['run']}, answers by {', '.join(head['models'])} at {head['endpoint']}"
 
     def keep(self, store: Store) -> str:
-        """Puts the run into a store, from which it can be replayed; its name there."""
+        """Puts the run into a store, from which it can be replayed. Returns its name there."""
         run = store.start(settings(json.dumps(self.head["settings"])), self.head["environment"])
         for event in self.events:
             store.log(run, event)
@@ -56,9 +57,10 @@ class Recording:
 
 
 def recording(store: Store, run: str, endpoint: str, date: str) -> Recording:
-    """The recording of a stored run. endpoint: who answered, without what is secret.
+    """Returns the recording of a stored run.
 
-    KernelError where the run asked no model, or has not ended.
+    endpoint: which endpoint answered, without secrets. Raises KernelError if the run used no model,
+    or has not ended.
     """
     found = store.load(run)
     exchanges = store.exchanges(run)
@@ -82,15 +84,15 @@ def recording(store: Store, run: str, endpoint: str, date: str) -> Recording:
 
 
 def told(run: StoredRun) -> list[list[Any]]:
-    """All candidates in the order in which their outcomes took effect, each with its time in us, or
-    the stage at which it failed."""
+    """Returns all candidates in the order in which their outcomes took effect. Each has its time in
+    us, or the stage at which it failed."""
     keys = dict.fromkeys(event.key for event in run.events if event.kind == "told")
     outcomes = ((key, run.outcomes[key]) for key in keys)
     return [[key, o.us if isinstance(o, Evaluation) else o.stage] for key, o in outcomes]
 
 
 def read(file: Path) -> Recording:
-    """The recording of a file; KernelError where it holds none."""
+    """Reads the recording in a file. Raises KernelError if it has none."""
     head: dict[str, Any] = {}
     events, exchanges = [], []
     try:
@@ -120,12 +122,12 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def write(file: Path, made: Recording) -> None:
-    """Writes a recording whole, never half of it."""
+    """Writes a recording atomically."""
     results.replace(file, made.text)
 
 
 def difference(made: Recording, again: StoredRun) -> str:
-    """The first thing in which a replay differs from its recording; empty where nothing does."""
+    """Returns the first difference between a replay and its recording. Empty if there is none."""
     wanted, found = made.head["told"], told(again)
     for number, (one, other) in enumerate(zip(wanted, found)):
         if one != other:

@@ -1,4 +1,4 @@
-"""A recording is a run as text: what is written is what is read, and what it is put into."""
+"""Tests that a recording is a run as text: it can be written, read, and put into a store."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Whole modules that nobody here wrote, against PyTorch on a device."""
+"""Compares whole third-party modules with PyTorch on a device."""

@@ -1,8 +1,8 @@
-"""Measures twenty PyTorch modules that nobody here wrote against PyTorch on a device.
+"""Compares twenty third-party PyTorch modules with PyTorch on a device.
 
-Each module is compiled, checked, profiled and timed in a process of its own, several at a time. While
-a time is taken that process has the device alone and the others are stopped. A row is written when
-it is done: a run that stops can go on with the same command.
+Each module is compiled, checked, profiled and timed in its own process, several in parallel. While
+one process takes a time, it has the device exclusively and the others are stopped. A row is written
+when it is complete, so the same command continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ir.source import near
 from search.cli.invocation import Interrupt
 
 WRONG_USE, INTERRUPTED = 2, 130
-OVERHEAD = 2.0  # seconds that a search may take for one that it is given: it builds and checks, too
+OVERHEAD = 2.0  # Time of a search relative to its time limit: it builds and checks too.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.modules --target=h100 --out=benchmarks/results/h100/modules.json
@@ -48,8 +48,11 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a module failed or did not run, 130 where it
-    was interrupted."""
+    """Runs the command.
+
+    Returns exit code 2 for wrong usage, 1 if a module failed or did not run, 130 if it was
+    interrupted.
+    """
     asked = _parser().parse_args(arguments)
     try:
         entries = chosen(asked.only)
@@ -66,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def baselines(text: str) -> list[str]:
-    """The modes in a text with commas between; KernelError for a word that is none."""
+    """Parses modes separated by commas. Raises KernelError for an unknown mode."""
     names = [n for n in text.split(",") if n]
     for name in names:
         if name not in MODES:
@@ -91,8 +94,10 @@ class _Run:
         self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
 
     def all(self, entries: Sequence[Entry]) -> int:
-        """All that is left of these modules, then a search for each, one at a time, as a search
-        takes all cores and the device; the next one's process loads its module meanwhile."""
+        """Runs all incomplete modules, then a search for each, one at a time.
+
+        A search uses all cores and the device. The next one's process loads its module meanwhile.
+        """
         known, names = {r["module"]: r for r in self.rows}, baselines(self.asked.baselines)
         todo = [e for e in entries if self.asked.again or not done(known.get(e.name), names)]
         workers = max(1, self.asked.workers)
@@ -118,7 +123,7 @@ class _Run:
         return int(bool(wrong) or bool(left))
 
     def one(self, entry: Entry) -> bool:
-        """A module from its name to its row; False where there is no time left for it."""
+        """Makes the row of a module. Returns False if no time is left for it."""
         row: Row = {
             "module": entry.name,
             "package": entry.package,
@@ -137,7 +142,7 @@ class _Run:
         return self.put(row | self.contested(entry, 0.0))
 
     def searched(self, entry: Entry) -> bool:
-        """Searches for a module whose row is right; False where there is no time left for it."""
+        """Searches for a module whose row is correct. Returns False if no time is left for it."""
         with self.lock:
             row = next((r for r in self.rows if r["module"] == entry.name), None)
         if row is None or not row["correct"] or ("searched" in row and not self.asked.again):
@@ -155,22 +160,25 @@ class _Run:
         return time.monotonic() - self.start > self.asked.seconds
 
     def contested(self, entry: Entry, seconds_each: float) -> Row:
-        """What a process of its own makes of a module; what is known of it where that ended."""
+        """Runs a module's contest in its own process and returns its row. If the process fails, the
+        row has what is known."""
         asked = self.asked
         options = [f"--module={entry.name}", f"--target={asked.target}", f"--seed={self.seed}"]
         options += [f"--work={asked.work.resolve()}", f"--baselines={asked.baselines}"]
         options += [f"--compile-seconds={asked.compile_seconds}", f"--seconds-each={seconds_each}"]
         options += [f"--{name}" for name in ("tiny", "rehearse") if getattr(asked, name)]
         limit = asked.limit + OVERHEAD * seconds_each
-        limit *= 2 if seconds_each else 1  # it may wait for another search
+        limit *= 2 if seconds_each else 1  # It may wait for another search.
         began = time.monotonic()
         program, around = "benchmarks.modules.contest", self.environment()
         found = contested(self.crew, program, options, around, limit, asked.work, entry.name)
         return found | {"took_s": round(time.monotonic() - began, 1)}
 
     def environment(self) -> dict[str, str]:
-        """Of the processes: each may use twice its share of the cores to compile, as they seldom all
-        do so at once."""
+        """Returns the environment of the processes.
+
+        Each may use twice its share of the cores to compile, because they rarely all do so at once.
+        """
         threads = max(1, 2 * (os.cpu_count() or 1) // max(1, self.asked.workers))
         return {
             "TORCHINDUCTOR_COMPILE_THREADS": str(threads),
@@ -179,7 +187,7 @@ class _Run:
         }
 
     def put(self, row: Row) -> bool:
-        """Writes a row, but not of a module whose process this run ended itself."""
+        """Writes a row, except for a module whose process this run ended itself."""
         if self.crew.ended:
             return False
         with self.lock:

@@ -12,13 +12,15 @@ from ir.source import near
 ENTRIES: Mapping[str, Entry] = {
     e.name: e for e in (*layers.ENTRIES, *vision.ENTRIES, *plain.ENTRIES)
 }
-# Those that take long to compile, which are started first
+# Modules that take long to compile. They start first.
 LONG = ("resnet50", "densenet121_block", "resnet18", "mobilenet_v2_stage", "lstm")
 
 
 def chosen(only: str) -> list[Entry]:
-    """The modules of some names with commas between, in the order in which they are started; all
-    where it is empty. KernelError for a name that is none."""
+    """Parses names of modules separated by commas, in the order in which they start.
+
+    Empty means all. Raises KernelError for an unknown name.
+    """
     names = [name.strip() for name in only.split(",") if name.strip()]
     for name in names:
         if name not in ENTRIES:

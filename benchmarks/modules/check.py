@@ -1,8 +1,8 @@
-"""Whether a compiled module is right: on draws that nothing has seen, against float64.
+"""Checks a compiled module: on held-out draws, against float64.
 
-Our error may be a little larger than that of PyTorch in the module's own dtype
-(`benchmarks/kernelbench/verdict.py`). Where float64 says nothing, PyTorch in f32 takes its place:
-where the module cannot be called in float64, or its own error is as large as its result.
+Our error may be slightly larger than that of PyTorch in the module's own dtype
+(`benchmarks/kernelbench/verdict.py`). PyTorch in f32 replaces float64 if the module cannot be
+called in float64, or if its own error is as large as its result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.against_float64 import Verdict, same_bits
 from benchmarks.kernelbench.verdict import ThreeResults, verdict
 from benchmarks.modules.entry import Arguments, MadeModule
 
-NO_POWER = 0.5  # an error of PyTorch's own, relative, beyond which its rule accepts anything
+NO_POWER = 0.5  # Beyond this relative error of PyTorch itself, its rule accepts anything.
 
 
 def checked(
@@ -29,10 +29,11 @@ def checked(
     scales: Sequence[float],
     settled: Callable[[], None],
 ) -> dict[str, Any]:
-    """The fields of a row that tell of correctness, with a reason where a draw's result is wrong.
+    """Returns the fields of a row about correctness, with a reason if a draw's result is wrong.
 
-    seeds: of the draws.  scales: of floats, one for each draw.  settled: returns when the device
-    has done all.
+    seeds: of the draws.
+    scales: of floats, one for each draw.
+    settled: returns when the device is idle.
     """
     truth = _Truth(made.module)
     draws: list[dict[str, Any]] = []
@@ -67,7 +68,7 @@ def checked(
 
 
 class _Truth:
-    """The module in float64, else in f32. name: says which, and why."""
+    """The module in float64, else in f32. name: states which, and why."""
 
     def __init__(self, module: nn.Module):
         self.module, self.name, self.dtype = module, "float64", torch.float64
@@ -86,7 +87,7 @@ class _Truth:
     def _against(self, got: Any, plain: Any, arguments: Arguments) -> Verdict:
         try:
             truth = self.wide(*(_as(self.dtype, t) for t in arguments))
-        except Exception as error:  # a module that makes tensors of f32 in its call
+        except Exception as error:  # For example a module that makes f32 tensors in its call.
             if self.dtype != torch.float64:
                 raise
             self._narrow(f"float64 raises {type(error).__name__}: {error}".splitlines()[0][:200])

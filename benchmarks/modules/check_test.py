@@ -1,4 +1,4 @@
-"""The check refuses what is wrong a little, and what changes its arguments."""
+"""Tests that the check rejects small errors, and calls that change their arguments."""
 
 import pytest
 import torch

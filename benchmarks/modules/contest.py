@@ -1,8 +1,8 @@
 """A contest: one module on a device, compiled, checked, profiled and timed against PyTorch.
 
-A program of its own, which `benchmarks.modules` starts. What is known after each stage stands in a
-file, so that it is there when the process is not. Both sides are timed as they are called and as a
-CUDA graph of that call; the faster counts.
+`benchmarks.modules` starts this program. After each stage it writes what is known to a file, which
+survives a failure of the process. Both sides are timed in two ways: directly, and as a CUDA graph
+of that call. The faster one counts.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from ir.digest import text_digest
 from speciate import CompiledModule
 
-EAGER, GRAPHED = "eager", "reduce_overhead"  # the latter has CUDA graphs of its own
-SETS = 3  # of arguments that calls go around
-SETS_BYTES = 2 << 30  # that they may take together
+EAGER, GRAPHED = "eager", "reduce_overhead"  # The second has its own CUDA graphs.
+SETS = 3  # Sets of arguments that the calls alternate between.
+SETS_BYTES = 2 << 30  # Limit of their total size.
 
 
 class Contest:
@@ -51,7 +51,7 @@ class Contest:
         self.modes = [m for m in asked.baselines.split(",") if m]
 
     def held(self) -> None:
-        """All of it: what is known goes into the notes."""
+        """Runs all stages. Results go into the notes."""
         made, arguments = self.loaded()
         with self.notes.stage("ours"):
             ours = speciate.compile(
@@ -73,8 +73,11 @@ class Contest:
         self.ended(mine[best(mine)])
 
     def searched(self) -> None:
-        """A search instead, and what it found; eager is timed again, to show what has changed since.
-        Another process of the run may load its module meanwhile, and waits then until this one has ended."""
+        """Searches instead, and notes the result.
+
+        Eager is timed again, to show what has changed since. Another process of the run may load
+        its module meanwhile. It then waits until this one has ended.
+        """
         made, arguments = self.loaded()
         base = self.asked.work / "search" / self.entry.name
         base.mkdir(parents=True, exist_ok=True)
@@ -105,7 +108,7 @@ class Contest:
         self.ended(mine[best(mine)])
 
     def loaded(self) -> tuple[MadeModule, Arguments]:
-        """The module on the device, and arguments."""
+        """Returns the module on the device, and arguments."""
         with self.notes.stage("load"):
             made = self.entry.made(self.asked.seed, self.venue.place, self.asked.tiny)
             arguments = made.arguments(self.asked.seed + 1)
@@ -117,7 +120,7 @@ class Contest:
         return made, arguments
 
     def ended(self, ours: RaceTimes) -> None:
-        """Everything went well, if the times have no fault."""
+        """Completes the row if the times have no fault."""
         if ours.fault:
             self.notes.note(reason=ours.fault)
             return
@@ -125,19 +128,21 @@ class Contest:
         self.notes.note(correct=True)
 
     def right(self, made: MadeModule, ours: CompiledModule, arguments: Arguments) -> bool:
-        """Whether our result is right, by kernels of our own alone; fields of both in the notes."""
+        """Whether our result is correct and computed by our own kernels alone. Fields of both go
+        into the notes."""
         with self.notes.stage("check"), self.lock.held():
             machine_room.full_precision()
             seeds = range(self.asked.seed + 2, self.asked.seed + 2 + len(self.entry.scales))
             found = checked(made, ours, seeds, self.entry.scales, self.venue.settled)
             if torch.cuda.is_initialized():
-                torch.cuda.empty_cache()  # float64 took much, which other processes need
+                torch.cuda.empty_cache()  # Float64 used much memory, which other processes need.
         with self.notes.stage("profile"), self.lock.held():
             self.notes.note(**found, **self.kernels(ours, arguments))
         return "reason" not in self.notes.row
 
     def kernels(self, ours: CompiledModule, arguments: Arguments) -> dict[str, Any]:
-        """What ran on the device in one call. Copies are no kernels; they are counted."""
+        """Returns the launches on the device in one call. Copies are not kernels; they are
+        counted."""
         network = ours.linked.network
         seen = self.venue.seen(ours, arguments)
         launched = [name for name in seen if not name.startswith(COPIES)]
@@ -157,8 +162,8 @@ class Contest:
         return made
 
     def opponents(self, made: MadeModule, arguments: Arguments) -> dict[str, TimedCall]:
-        """Eager, and each mode that can be compiled in time, compiled; the others' reasons are in
-        the notes."""
+        """Returns eager, and each mode that compiles in time. The reasons of the others go into the
+        notes."""
         calls: dict[str, TimedCall] = {EAGER: made.module}
         failures: dict[str, str] = {}
         with self.notes.stage("baselines"), compilers_take_turns(self.lock):
@@ -167,7 +172,7 @@ class Contest:
                 try:
                     with running_limit(self.asked.compile_seconds):
                         calls[name] = self.compiled(made.module, name, arguments)
-                except Exception as error:  # whatever a compiler raises
+                except Exception as error:  # Compilers raise all kinds of errors.
                     failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
                 self.notes.note(**{f"{name}_s": round(time.perf_counter() - began, 1)})
         machine_room.full_precision()
@@ -180,18 +185,19 @@ class Contest:
             options = {"mode": COMPILE_MODES[name], "dynamic": False}
         call = torch.compile(module, **options)
         made = partial(stepped, call) if name == GRAPHED else call
-        for _ in range(3):  # the first compiles, the second warms up, the third captures
+        for _ in range(3):  # The first call compiles, the second warms up, the third captures.
             made(*arguments)
         self.venue.settled()
         return made
 
     def times(self, name: str, call: TimedCall, sets: Sequence[Arguments]) -> dict[str, RaceTimes]:
-        """By how it is called. A graph that cannot be captured is named in the notes."""
+        """Returns the times by way of calling. A graph that cannot be captured is named in the
+        notes."""
         found = {CALL: self.timed(call, sets)}
         if self.venue.time_kind == "measured" and name != GRAPHED:
             try:
                 found[GRAPH] = self.timed(_graph(call, sets[0]), sets[:1])
-            except Exception as error:  # what a call does in a capture is its own affair
+            except Exception as error:  # A call may fail in any way during a capture.
                 words = f"{type(error).__name__}: {error}"[:MOST_WORDS]
                 self.notes.note(
                     uncaptured=self.notes.row.get("uncaptured", {}) | {name or "ours": words}
@@ -200,18 +206,21 @@ class Contest:
         return found
 
     def timed(self, call: TimedCall, sets: Sequence[Arguments]) -> RaceTimes:
-        """Again where they have a fault, which a busy host causes once, hidden work always."""
+        """Times a call, and repeats while the times have a fault.
+
+        A busy host causes a fault once, hidden work always.
+        """
         return steadiest(lambda: self.venue.timed(call, sets))
 
     def sets(self, arguments: Arguments) -> list[Arguments]:
-        """Several sets of arguments, as many as there is room for."""
+        """Returns several sets of arguments, as many as fit."""
         size = sum(t.nbytes for t in arguments)
         count = max(1, min(SETS, SETS_BYTES // max(size, 1)))
         return [arguments, *(tuple(t.clone() for t in arguments) for _ in range(1, count))]
 
 
 def _graph(call: TimedCall, arguments: Arguments) -> TimedCall:
-    """A call captured as a CUDA graph on these arguments."""
+    """Captures a call as a CUDA graph on these arguments."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -232,7 +241,7 @@ def _graph(call: TimedCall, arguments: Arguments) -> TimedCall:
 def time_fields(
     mine: Mapping[str, RaceTimes], others: Mapping[str, Mapping[str, RaceTimes]]
 ) -> dict[str, Any]:
-    """The fields of a row that tell times; of each side the faster of a call and its graph."""
+    """Returns the fields of a row with times. Each side has the faster of a call and its graph."""
     fields = our_fields(mine)
     return {
         **fields,
@@ -244,13 +253,13 @@ def time_fields(
 
 
 def alive() -> float:
-    """For how many seconds this process has been there: it imported what it needs."""
+    """Returns the age of this process in seconds, including its imports."""
     began = Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(began) / os.sysconf("SC_CLK_TCK")
 
 
 def held(asked: argparse.Namespace, notes: Notes, lock: DeviceLock) -> None:
-    """A contest, or a search in its place."""
+    """Runs a contest, or a search instead."""
     notes.note(start_s=round(alive(), 1))
     machine_room.full_precision()
     contest = Contest(asked, notes, venue(asked.rehearse), lock)
@@ -258,7 +267,7 @@ def held(asked: argparse.Namespace, notes: Notes, lock: DeviceLock) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The program; whatever goes wrong with the module is the reason of its row."""
+    """Runs the program. Every failure of the module becomes the reason of its row."""
     return hold(_parser().parse_args(arguments), held)
 
 

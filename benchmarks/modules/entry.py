@@ -1,4 +1,4 @@
-"""An entry of the benchmark: how a module and the arguments of a call are made."""
+"""An entry of the benchmark: how to make a module and the arguments of a call."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from torch import Tensor, nn
 TORCH = "torch"
 FLOATS = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 Arguments = tuple[Tensor, ...]
-# Gives a module and what draws the arguments of a call, both on torch's default device in f32
+# Returns a module and a function that draws the arguments of a call, both on torch's default device
+# in f32.
 Maker = Callable[..., tuple[nn.Module, Callable[[], Arguments]]]
-SCALES = (1.0, 1 / 32, 4.0)  # of the floats of the draws that a result is checked on, in turn
+SCALES = (1.0, 1 / 32, 4.0)  # Scales of the floats in the draws that a result is checked on.
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +25,21 @@ class Entry:
     """One module at the sizes of a published model."""
 
     name: str
-    package: str  # that it is from, beside torch
-    dtype: str  # of its parameters and floating-point arguments
+    package: str  # Its package, besides torch.
+    dtype: str  # Dtype of its parameters and floating-point arguments.
     maker: Maker
     sizes: Mapping[str, int]
-    tiny: Mapping[str, int]  # sizes at which it runs on any machine
+    tiny: Mapping[str, int]  # Sizes at which it runs on any machine.
     scales: tuple[float, ...] = SCALES
 
     @property
     def missing(self) -> str:
-        """The package that is not installed here; empty where none is missing."""
+        """The package that is not installed here. Empty if none is missing."""
         return "" if find_spec(self.package) else self.package
 
     def made(self, seed: int, place: str, small: bool = False) -> MadeModule:
-        """The module and its draws on a device. place: torch's name of it.  small: at tiny sizes.
+        """Makes the module and its draws on a device. place: torch's name of it. small: uses tiny
+        sizes.
 
         Raises whatever the package raises.
         """
@@ -58,7 +60,7 @@ class MadeModule:
     dtype: torch.dtype
 
     def arguments(self, seed: int, scale: float = 1.0) -> Arguments:
-        """Arguments of a call, drawn with a seed. scale: of floats."""
+        """Draws arguments of a call with a seed. scale: of floats."""
         with torch.device(self.place):
             torch.manual_seed(seed)
             drawn = self.draw()
@@ -68,8 +70,10 @@ class MadeModule:
 
 
 class Called(nn.Module):
-    """A layer with what its model computes once and hands to each of its layers. The result is the
-    first tensor that it returns."""
+    """A layer with the values that its model computes once for all layers.
+
+    The result is the first tensor that it returns.
+    """
 
     def __init__(self, layer: nn.Module, **given: Any):
         super().__init__()
@@ -91,13 +95,16 @@ class Called(nn.Module):
 
 
 def part(module: str, name: str) -> Any:
-    """A name of a module of a package, which is imported now."""
+    """Imports a module of a package and returns one of its names."""
     return getattr(importlib.import_module(module), name)
 
 
 def _expressive(module: nn.Module) -> None:
-    """Gives initial parameters the spread of trained ones, so that a wrong part of a module shows in
-    its result: an initial layer scale of 1e-6, zero biases and near-zero logits would hide it."""
+    """Gives initial parameters the spread of trained ones, so that a wrong part of a module affects
+    its result.
+
+    An initial layer scale of 1e-6, zero biases and near-zero logits would hide it.
+    """
     for path, each in module.named_modules():
         if isinstance(each, nn.Linear) or type(each).__name__ == "Conv1D":
             weight = each.weight
@@ -123,4 +130,4 @@ _LOGITS = (
     "k",
     "qkv",
     "c_attn",
-)  # layers of queries and keys
+)  # Layers of queries and keys.

@@ -1,4 +1,5 @@
-"""Layers of transformers' language and vision models, made of a configuration, nothing loaded."""
+"""Layers of transformers' language and vision models, made from a configuration. Nothing is
+downloaded."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def _drawn(*shape: int) -> Callable[[], Arguments]:
 
 
 def bert_layer(batch: int, length: int, width: int, heads: int, hidden: int) -> Made:
-    """A layer of BERT: attention and a GELU network, each with a residual and LayerNorm after it."""
+    """Makes a layer of BERT: attention and a GELU network, each followed by a residual and
+    LayerNorm."""
     config = part(f"{MODELS}.bert.configuration_bert", "BertConfig")(
         hidden_size=width,
         num_attention_heads=heads,
@@ -31,13 +33,13 @@ def bert_layer(batch: int, length: int, width: int, heads: int, hidden: int) -> 
 
 
 def llama_layer(batch: int, length: int, width: int, heads: int, groups: int, hidden: int) -> Made:
-    """A decoder layer of Llama: RMSNorm, causal grouped-query attention with rotary embedding,
-    SwiGLU."""
+    """Makes a decoder layer of Llama: RMSNorm, causal grouped-query attention with rotary
+    embedding, SwiGLU."""
     return _decoder("llama", "Llama", batch, length, width, heads, groups, hidden)
 
 
 def qwen2_layer(batch: int, length: int, width: int, heads: int, groups: int, hidden: int) -> Made:
-    """A decoder layer of Qwen2: as Llama's, with biases of q, k and v and few key heads."""
+    """Makes a decoder layer of Qwen2: as Llama's, with biases of q, k and v and few key heads."""
     return _decoder("qwen2", "Qwen2", batch, length, width, heads, groups, hidden)
 
 
@@ -59,7 +61,8 @@ def _decoder(name: str, title: str, batch: int, length: int, width: int, *sizes:
 
 
 def gpt2_block(batch: int, length: int, width: int, heads: int) -> Made:
-    """A block of GPT-2: LayerNorm before causal attention, and before a network with GELU by tanh."""
+    """Makes a block of GPT-2: LayerNorm before causal attention, and before a network with GELU by
+    tanh."""
     config = part(f"{MODELS}.gpt2.configuration_gpt2", "GPT2Config")(
         n_embd=width, n_head=heads, attn_implementation="sdpa"
     )
@@ -68,7 +71,8 @@ def gpt2_block(batch: int, length: int, width: int, heads: int) -> Made:
 
 
 def t5_block(batch: int, length: int, width: int, heads: int, hidden: int) -> Made:
-    """An encoder block of T5 1.1: attention with a relative position bias and no scale, gated GELU."""
+    """Makes an encoder block of T5 1.1: attention with a relative position bias and no scale, gated
+    GELU."""
     config = part(f"{MODELS}.t5.configuration_t5", "T5Config")(
         d_model=width,
         num_heads=heads,
@@ -83,7 +87,7 @@ def t5_block(batch: int, length: int, width: int, heads: int, hidden: int) -> Ma
 
 
 def vit_layer(batch: int, length: int, width: int, heads: int, hidden: int) -> Made:
-    """A layer of a vision transformer on patches and a class token."""
+    """Makes a layer of a vision transformer on patches and a class token."""
     config = part(f"{MODELS}.vit.configuration_vit", "ViTConfig")(
         hidden_size=width,
         num_attention_heads=heads,

@@ -1,4 +1,5 @@
-"""The command, rehearsed at tiny sizes: rows, missing packages, wrong use, and going on."""
+"""Tests the command with --rehearse at tiny sizes: rows, missing packages, wrong usage, and
+continued runs."""
 
 import json
 from dataclasses import replace
@@ -41,7 +42,7 @@ def test_a_module_is_compiled_checked_and_timed_once(options, tmp_path, capsys):
     assert row["speedups"] == {"eager": 1.0} and row["called_as"] == "call"
     assert table["seed"] == 5 and table["summary"]["correct"] == 1
     capsys.readouterr()
-    assert command.main([*options, "--only=swiglu_rmsnorm"]) == 0  # there is nothing left to do
+    assert command.main([*options, "--only=swiglu_rmsnorm"]) == 0  # Nothing is left to do.
     assert "started" not in capsys.readouterr().err
     assert result(tmp_path)["rows"] == [row]
 
@@ -58,7 +59,7 @@ def test_a_module_is_searched_for_and_its_row_has_both_figures(options, tmp_path
     assert {"import", "ways", "search", "build"} <= set(found["phases_s"]) and "start_s" in found
     assert table["summary"]["correct_after_search"] == 1
     capsys.readouterr()
-    assert command.main(options) == 0  # there is nothing left to do
+    assert command.main(options) == 0  # Nothing is left to do.
     assert "a search of" not in capsys.readouterr().err and result(tmp_path)["rows"] == [row]
 
 

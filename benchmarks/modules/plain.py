@@ -29,7 +29,7 @@ class GatedNetwork(nn.Module):
 
 
 class TokenLoss(nn.Module):
-    """Cross-entropy of each token. The mean of all would hide what is wrong in one."""
+    """Cross-entropy of each token. The mean over all would hide an error in one."""
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         return F.cross_entropy(logits, targets, reduction="none")

@@ -1,4 +1,4 @@
-"""The rows of the benchmark, and what they come to."""
+"""The rows of the benchmark, and their summary."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Row = dict[str, Any]
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, rows in the order of the modules; never half of it."""
+    """Writes a result file atomically, with rows in the order of the modules."""
     order = list(ENTRIES)
     ordered = sorted(rows, key=lambda r: order.index(r["module"]))
     save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def put(rows: list[Row], row: Row) -> None:
-    """Puts a row in the place of the same module's, else at the end."""
+    """Replaces the row of the same module, or appends the row."""
     rows[:] = [r for r in rows if r["module"] != row["module"]]
     rows.append(row)
 
 
 def done(row: Row | None, baselines: Sequence[str]) -> bool:
-    """Whether a row has all that is asked for, but for a search."""
+    """Whether a row has everything that is asked for, except a search."""
     if row is None or "not_run" in row:
         return False
     if not row["correct"]:
@@ -37,7 +37,7 @@ def done(row: Row | None, baselines: Sequence[str]) -> bool:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """What all modules come to, before a search and after it."""
+    """Summarizes all modules, before a search and after it."""
     right = [r for r in rows if r["correct"]]
     found = [r["searched"] for r in right if "searched" in r]
     fields = {
@@ -59,7 +59,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def line(row: Row) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     if "not_run" in row:
         return f"{row['module']}: not run: {row['not_run']}"
     if not row["correct"]:
@@ -77,7 +77,7 @@ def line(row: Row) -> str:
 
 
 def words(found: Mapping[str, Any]) -> str:
-    """A summary in a few lines."""
+    """Formats a summary in a few lines."""
     lines = [f"{found['correct']} of {found['modules']} modules correct, {found['run']} run"]
     for name in ("before_search", "after_search"):
         if ratios := found.get(name):
@@ -90,5 +90,5 @@ def words(found: Mapping[str, Any]) -> str:
 
 
 def _cut(ratio: float) -> str:
-    """Two digits after the point, cut and not rounded."""
+    """Formats a ratio with two digits after the point, truncated."""
     return f"{floor(ratio * 100 + 1e-9) / 100:.2f}"

@@ -1,4 +1,4 @@
-"""Rows: what is done, what they come to, and what a person reads."""
+"""Tests rows: when they are complete, their summary, and their text."""
 
 import pytest
 

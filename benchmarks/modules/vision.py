@@ -1,4 +1,4 @@
-"""Blocks of timm, and networks and parts of them of torchvision; nothing is loaded."""
+"""Blocks of timm, and networks and parts of torchvision. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ def _drawn(*shape: int) -> Callable[[], Arguments]:
 
 
 def convnext_block(batch: int, width: int, side: int) -> Made:
-    """A block of ConvNeXt: depthwise 7x7, LayerNorm over channels, two linear layers, layer scale."""
+    """Makes a block of ConvNeXt: depthwise 7x7, LayerNorm over channels, two linear layers, layer
+    scale."""
     block = part("timm.models.convnext", "ConvNeXtBlock")(width)
     return block, _drawn(batch, width, side, side)
 
 
 def mbconv_block(batch: int, width: int, side: int, ratio: int) -> Made:
-    """An inverted residual of EfficientNet: 1x1, depthwise 5x5, squeeze and excite, 1x1, with SiLU."""
+    """Makes an inverted residual of EfficientNet: 1x1, depthwise 5x5, squeeze and excite, 1x1, with
+    SiLU."""
     blocks = "timm.models._efficientnet_blocks"
     block = part(blocks, "InvertedResidual")(
         width,
@@ -39,7 +41,7 @@ def mbconv_block(batch: int, width: int, side: int, ratio: int) -> Made:
 
 
 def swin_block(batch: int, width: int, side: int, heads: int, window: int) -> Made:
-    """A block of Swin with shifted windows. Its argument is channels last."""
+    """Makes a block of Swin with shifted windows. Its argument is channels last."""
     block = part("timm.models.swin_transformer", "SwinTransformerBlock")(
         width, (side, side), heads, window_size=window, shift_size=window // 2
     )
@@ -47,28 +49,29 @@ def swin_block(batch: int, width: int, side: int, heads: int, window: int) -> Ma
 
 
 def mixer_block(batch: int, length: int, width: int) -> Made:
-    """A block of MLP-Mixer: a network over tokens, one over channels."""
+    """Makes a block of MLP-Mixer: a network over tokens, one over channels."""
     return part("timm.models.mlp_mixer", "MixerBlock")(width, length), _drawn(batch, length, width)
 
 
 def resnet18(batch: int, side: int) -> Made:
-    """ResNet-18."""
+    """Makes ResNet-18."""
     return part("torchvision.models", "resnet18")(), _drawn(batch, 3, side, side)
 
 
 def resnet50(batch: int, side: int) -> Made:
-    """ResNet-50."""
+    """Makes ResNet-50."""
     return part("torchvision.models", "resnet50")(), _drawn(batch, 3, side, side)
 
 
 def mobilenet_v2_stage(batch: int, side: int) -> Made:
-    """Inverted residuals 2 to 6 of MobileNetV2, of 16 channels to 32."""
+    """Makes inverted residuals 2 to 6 of MobileNetV2, from 16 channels to 32."""
     features = part("torchvision.models", "mobilenet_v2")().features
     return nn.Sequential(*list(features)[2:7]), _drawn(batch, 16, side, side)
 
 
 def densenet121_block(batch: int, side: int) -> Made:
-    """The second dense block of DenseNet-121, of 128 channels to 512, and its transition."""
+    """Makes the second dense block of DenseNet-121, from 128 channels to 512, and its
+    transition."""
     features = part("torchvision.models", "densenet121")().features
     block = nn.Sequential(features.denseblock2, features.transition2)
     return block, _drawn(batch, 128, side, side)

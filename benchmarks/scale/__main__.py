@@ -1,8 +1,8 @@
-"""Measures real searches on this machine, and models searches on more workers than it has.
+"""Measures real searches on this machine, and models searches with more workers than it has.
 
-`measure` runs the searches and writes what they took. The run on one worker, and its candidates once more on two
-workers without a search, give the model all its figures; the other runs are what it is compared with. `model`
-writes what the model says of these runs, and of larger ones.
+`measure` runs the searches and writes their times. The run with one worker, and its candidates
+again on two workers without a search, provide all figures of the model. The other runs are compared
+with it. `model` writes the model's predictions for these runs, and for larger ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from backends.shared.host import processor
 from benchmarks.results import save
 
-CALIBRATING = 1  # workers of the run that the model's figures are from
+CALIBRATING = 1  # Workers of the run that provides the model's figures.
 DIGITS = 5
 EXAMPLES = """
 examples:
@@ -35,7 +35,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; its exit code."""
+    """Runs the command and returns its exit code."""
     asked = _parser().parse_args(arguments)
     if asked.what == "measure":
         return measure(asked)
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(asked: argparse.Namespace) -> int:
-    """Real searches; each is added to the file, in the place of one with as many workers."""
+    """Runs real searches. Each is added to the file, or replaces one with as many workers."""
     from benchmarks.scale.real import RealSearch, alone, traced
 
     wanted = RealSearch(evaluations=asked.evaluations)
@@ -74,12 +74,12 @@ def measure(asked: argparse.Namespace) -> int:
 
 
 def said(stages: Sequence[tuple[str, float]]) -> str:
-    """The stages of a candidate in one line, as `cases.stages_of` reads them."""
+    """Formats the stages of a candidate on one line, as `cases.stages_of` reads them."""
     return " ".join(f"{name} {seconds:.{DIGITS}f}" for name, seconds in stages)
 
 
 def model(asked: argparse.Namespace) -> int:
-    """What the model says."""
+    """Writes the model's predictions."""
     from benchmarks.scale import cases
 
     measured = json.loads(asked.measured.read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def model(asked: argparse.Namespace) -> int:
 
 
 def compared(calibration: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """A real run with what the model says of it, and how far that is off."""
+    """Returns a real run with the model's prediction, and the error."""
     from dataclasses import replace
 
     from benchmarks.scale.cases import local_case, means
@@ -116,7 +116,8 @@ def compared(calibration: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """For each name, the fewest slots or searches from which on no more than 5% are gained."""
+    """Returns for each name the smallest number of slots or searches beyond which at most 5% are
+    gained."""
     found = {}
     for name in dict.fromkeys(row["name"] for row in rows):
         own = [row for row in rows if row["name"] == name]

@@ -1,4 +1,4 @@
-"""What the model is used for: searches on more slots, devices and nodes than were measured."""
+"""The use cases of the model: searches on more slots, devices and nodes than were measured."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from benchmarks.scale.model import Case, Found, SearchSort, Times, simulated
 from benchmarks.scale.nodes import CHECK, TIME, NodeSort
 
 RESULTS = Path(__file__).parents[1] / "results"
-EVALUATIONS = 96  # of each search
-SLOTS = 8  # of a node, and its cores
-SLOTS_OF_DEVICE = 4  # search/evaluator/cluster.py
-REMOTE = 0.0094  # seconds; docs/scale.md: the median of 60 differences
-SHARED = (
-    0.0064  # seconds; docs/store.md: all that is stored of an evaluation, on a server of two cores
-)
+EVALUATIONS = 96  # Evaluations of each search.
+SLOTS = 8  # Slots of a node, and its cores.
+SLOTS_OF_DEVICE = 4  # As in search/evaluator/cluster.py.
+REMOTE = 0.0094  # Seconds. docs/scale.md: the median of 60 differences.
+# seconds; docs/store.md: all that is stored of an evaluation, on a server of two cores
+SHARED = 0.0064
 STORE_CORES = 2
-MANY = 5_000  # evaluations from which on one drawing is enough
+MANY = 5_000  # With more evaluations, one drawing is enough.
 DRAWINGS = 3
 HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A case with what it shows."""
+    """A case with its name."""
 
     name: str
     case: Case
 
 
 def times_of(calibration: Mapping[str, Any], **more: float) -> Times:
-    """What a calibrating run measured. more: fields beside that."""
+    """Returns the times of a calibrating run. more: further fields."""
     return Times(
         stages=[stages_of(line) for line in calibration["stages"]],
         asked=calibration["asked"],
@@ -45,20 +44,20 @@ def times_of(calibration: Mapping[str, Any], **more: float) -> Times:
 
 
 def stages_of(line: str) -> tuple[tuple[str, float], ...]:
-    """The stages of a candidate, with the seconds that each took."""
+    """Parses the stages of a candidate with their seconds."""
     words = line.split()
     return tuple(zip(words[::2], map(float, words[1::2]), strict=True))
 
 
 def local_case(calibration: Mapping[str, Any], workers: int, evaluations: int) -> Case:
-    """A search on the cores that its workers share with it, as it was measured."""
+    """Returns a search on the cores that its workers share with it, as it was measured."""
     node = NodeSort(workers, calibration["cores"], speeds=tuple(calibration["speeds"]))
     search = SearchSort(evaluations, first=calibration["first"])
     return Case(times_of(calibration), search, node, cluster=False)
 
 
 def npu_cases(calibration: Mapping[str, Any]) -> list[Named]:
-    """Searches whose times are simulated: cores are all they need."""
+    """Returns searches whose times are simulated. They only need cores."""
     times = times_of(calibration, remote=REMOTE, shared=SHARED)
     search = SearchSort(EVALUATIONS, first=calibration["first"])
     base = Case(times, search, NodeSort(SLOTS, SLOTS))
@@ -90,7 +89,7 @@ def npu_cases(calibration: Mapping[str, Any]) -> list[Named]:
 
 
 def device_times(calibration: Mapping[str, Any]) -> tuple[Times, dict[str, str]]:
-    """Stage times of candidates for an H200, and where each is from."""
+    """Returns stage times of candidates for an H200, and the origin of each."""
     ranked = _rows("h200/model_rank.json")
     builds = [r["figures"]["compile_seconds"] for r in ranked if r.get("figures")]
     builds = [seconds for seconds in builds if seconds]
@@ -117,7 +116,7 @@ def device_times(calibration: Mapping[str, Any]) -> tuple[Times, dict[str, str]]
 
 
 def device_cases(times: Times, first: int) -> list[Named]:
-    """Searches whose times are measured on devices."""
+    """Returns searches whose times are measured on devices."""
     search = SearchSort(EVALUATIONS, first=first)
     one = NodeSort(SLOTS_OF_DEVICE, SLOTS_OF_DEVICE, devices=1)
     eight = NodeSort(8 * SLOTS_OF_DEVICE, 8 * SLOTS_OF_DEVICE, devices=8)
@@ -137,7 +136,7 @@ def device_cases(times: Times, first: int) -> list[Named]:
 
 
 def row(named: Named, core_hour: float, device_hour: float) -> dict[str, Any]:
-    """What the model says of a case, the mean of a few drawings."""
+    """Returns the model's prediction for a case, the mean of a few drawings."""
     case = named.case
     count = 1 if case.searches * case.search.evaluations >= MANY else DRAWINGS
     found = [simulated(replace(case, seed=seed)) for seed in range(count)]
@@ -155,7 +154,7 @@ def row(named: Named, core_hour: float, device_hour: float) -> dict[str, Any]:
 
 
 def means(found: Sequence[Found]) -> dict[str, Any]:
-    """Figures of several drawings of a case, as plain data."""
+    """Returns mean figures of several drawings of a case, as plain data."""
     return {
         name: round(fmean(getattr(f, name) for f in found), 4)
         for name in ("seconds", "throughput", "busy", "measuring", "waited", "held", "losses")

@@ -1,4 +1,4 @@
-"""The model's use: what was measured is read, and compared with what the model says."""
+"""Tests the use cases of the model: measurements are read, and compared with predictions."""
 
 import json
 
@@ -19,7 +19,7 @@ from benchmarks.scale.cases import (
 from benchmarks.scale.nodes import TIME
 
 MEASURED = json.loads((RESULTS / "npu" / "scale.json").read_text(encoding="utf-8"))
-MOST = 0.10  # of the throughput of a real run
+MOST = 0.10  # Share of the throughput of a real run.
 
 
 def test_stages_are_read_as_they_were_written():

@@ -1,4 +1,4 @@
-"""The cores of a node, which share what is to be computed as an operating system's scheduler does."""
+"""The cores of a node. They share work as an operating system's scheduler does."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ import simpy
 
 
 class Cores:
-    """Cores that processes compute on, one each at most.
+    """Cores that processes compute on, at most one each.
 
-    Urgent work has a core of its own, as what mostly waits has one where it wakes up; the other
-    processes have equal parts of the rest. speeds: of a core when so many are busy, from one on, beside that of
-    one alone; the last holds for more.
+    Urgent work gets a core of its own, because a process that mostly waits gets one when it wakes
+    up. The other processes share the rest equally.
+
+    speeds: of a core when so many are busy, from one on, relative to that of one alone. The last
+    value holds for more.
     """
 
     def __init__(self, env: simpy.Environment, number: int, speeds: Sequence[float] = (1.0,)):
         self.number = number
-        self.worked = 0.0  # seconds of a core alone, done so far
+        self.worked = 0.0  # Core seconds of work done so far.
         self._env, self._speeds = env, speeds
-        self._at = env.now  # when `_done` and `worked` were right
-        # Of two sorts, usual and urgent: what each process has been given since the beginning, and
-        # the processes by how much they wait for, as (amount, number, event).
+        self._at = env.now  # The time at which `_done` and `worked` were updated.
+        # For two kinds, usual and urgent: the work given to each process since the start, and the
+        # processes sorted by what they wait for, as (amount, number, event).
         self._done = [0.0, 0.0]
         self._waiting: list[list[tuple[float, int, simpy.Event]]] = [[], []]
         self._numbers = count()
         self._version = 0
 
     def work(self, seconds: float, urgent: bool = False) -> simpy.Event:
-        """Is triggered when a core has worked so long on it. seconds: of a core alone."""
+        """Returns an event that triggers when a core has worked so long on it. seconds: of a core
+        alone."""
         self._catch_up()
         event = self._env.event()
         sort = int(urgent)
@@ -40,7 +43,7 @@ class Cores:
         return event
 
     def _rates(self) -> tuple[float, float]:
-        """Seconds of work that a usual and an urgent process are given in a second."""
+        """Returns the work per second that a usual and an urgent process receive."""
         usual, urgent = map(len, self._waiting)
         busy = min(self.number, usual + urgent)
         speed = self._speeds[min(busy, len(self._speeds)) - 1] if busy else 1.0
@@ -55,7 +58,7 @@ class Cores:
             self.worked += passed * rate * len(self._waiting[sort])
 
     def _plan(self) -> None:
-        """Comes back when the next process has what it waits for, unless something changes before."""
+        """Schedules the completion of the next process, unless something changes before."""
         self._version += 1
         rates = self._rates()
         delays = [
@@ -73,7 +76,7 @@ class Cores:
             return
         self._catch_up()
         for sort, waiting in enumerate(self._waiting):
-            # Those that end together, but for rounding, end now.
+            # Processes that end together, up to rounding, end now.
             while waiting and waiting[0][0] <= self._done[sort] + 1e-9:
                 heapq.heappop(waiting)[2].succeed()
         self._plan()

@@ -1,4 +1,5 @@
-"""Cores are shared equally, urgent work has one of its own, and nothing is computed twice or lost."""
+"""Tests that cores are shared equally, urgent work has its own, and no work is lost or done
+twice."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ ARRIVALS = st.lists(st.tuples(st.floats(0.0, 5.0), SECONDS, st.booleans()), min_
 
 
 def worked(number, arrivals, speeds=(1.0,)):
-    """When each of (arrival, seconds, urgent) ends, and the cores."""
+    """Returns when each of (arrival, seconds, urgent) ends, and the cores."""
     env = simpy.Environment()
     cores, ends = Cores(env, number, speeds), {}
 

@@ -1,4 +1,4 @@
-"""The simulation: searches that propose, hand out and store candidates, on nodes that evaluate them."""
+"""The simulation: searches propose, dispatch and store candidates, which nodes evaluate."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ import simpy
 from benchmarks.scale.cores import Cores
 from benchmarks.scale.nodes import Events, Node, NodeSort, Slot, Task
 
-FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds that a candidate waits which was lost (slots.py)
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # Wait of a candidate that was lost, in seconds (slots.py).
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What things take, in seconds of a core alone. A candidate's are drawn from the samples."""
+    """Times in seconds of a core alone. The times of a candidate are drawn from the samples."""
 
-    stages: Sequence[tuple[tuple[str, float], ...]]  # of candidates, by name of a stage
+    stages: Sequence[tuple[tuple[str, float], ...]]  # Stages of candidates, by name.
     asked: Sequence[
         float
     ]  # until the proposer has one candidate, by the seconds of whole generations
-    opened: float = 0.0  # of the search's process at the begin of a generation
-    told: float = 0.0  # of the search's process for an outcome that is stored and told
-    remote: float = 0.0  # on the way to a slot of a cluster and back
-    shared: float = 0.0  # of a shared store's server for an evaluation
-    answer: float = 0.0  # of a model until it answers; 0: none is asked
+    opened: float = 0.0  # Time of the search's process at the start of a generation.
+    told: float = 0.0  # Time of the search's process for an outcome that is stored and told.
+    remote: float = 0.0  # Time to a slot of a cluster and back.
+    shared: float = 0.0  # Time of a shared store's server for an evaluation.
+    answer: float = 0.0  # Time of a model until it answers. 0: no model is used.
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSort:
-    """What a search is.
+    """The properties of a search.
 
-    first: candidates of the first generation.  batch: of the others, or with a model the requests in
-    flight.  ahead: whether candidates are evaluated while their generation is proposed.
+    first: candidates of the first generation.
+    batch: candidates of the others, or with a model the requests in flight.
+    ahead: whether candidates are evaluated while their generation is proposed.
     """
 
     evaluations: int
@@ -47,9 +48,10 @@ class SearchSort:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is simulated. Without a cluster, the one search shares the cores of the one node.
+    """The subject of a simulation. Without a cluster, the one search shares the cores of the one
+    node.
 
-    store_cores: of a shared store's server; 0: each search has a store of its own.
+    store_cores: of a shared store's server. 0: each search has its own store.
     """
 
     times: Times
@@ -64,21 +66,25 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What comes of a case. Times are in seconds; shares are of the time from the first candidate that is handed out
-    to the last answer."""
+    """The result of a case.
+
+    Times are in seconds. Shares are of the time from the first candidate that is dispatched to the
+    last answer.
+    """
 
     seconds: float
     evaluations: int
-    handed: int  # candidates, those that were lost counted each time
-    throughput: float  # evaluations a second
-    busy: float  # share of the time in which slots have a candidate
-    measuring: float  # share of the time in which devices measure; 0 without devices
-    waited: float  # mean seconds of a candidate from its proposal until a slot has it
-    held: float  # mean seconds that a slot has a candidate
-    losses: int  # candidates that were lost
+    handed: int  # Dispatched candidates. Lost ones count each time.
+    throughput: float  # Evaluations per second.
+    busy: float  # Share of the time in which slots have a candidate.
+    measuring: float  # Share of the time in which devices measure. 0 without devices.
+    waited: float  # Mean time of a candidate from its proposal until a slot has it, in seconds.
+    held: float  # Mean time that a slot has a candidate, in seconds.
+    losses: int  # Candidates that were lost.
 
     def cost(self, case: Case, core_hour: float, device_hour: float) -> float:
-        """Of one kernel: of all slots' cores, a core of each search, and all devices, while it takes."""
+        """Returns the cost of one kernel: all slots' cores, a core of each search, and all devices
+        for its duration."""
         cores = case.nodes * case.node.slots + case.searches
         devices = case.nodes * case.node.devices
         each = self.seconds / 3600 / case.searches
@@ -87,21 +93,21 @@ class Found:
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """A search under way."""
+    """A search in progress."""
 
     number: int
     sort: SearchSort
-    cores: Cores  # that its own process computes on
+    cores: Cores  # The cores of its own process.
     random: random.Random
-    inbox: simpy.Store  # (slot, task) that were answered
+    inbox: simpy.Store  # (slot, task) that were answered.
     todo: deque[Task] = field(default_factory=deque)
-    proposed: dict[int, float] = field(default_factory=dict)  # when, by the identity of a task
-    running: int = 0  # slots that have a task of it
+    proposed: dict[int, float] = field(default_factory=dict)  # The time by the identity of a task.
+    running: int = 0  # Slots that have a task of it.
     told: int = 0
 
 
 class Simulation:
-    """A case as it runs."""
+    """A case in progress."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -114,13 +120,13 @@ class Simulation:
             Node(self.env, case.node, self, random.Random(f"{case.seed}/node/{n}"))
             for n in range(case.nodes)
         ]
-        self.waiting: dict[int, _Search] = {}  # that have tasks to be handed out, by number
+        self.waiting: dict[int, _Search] = {}  # Searches with tasks to dispatch, by number.
         self.idle = deque(slot for node in self.nodes for slot in node.slots)
         self.store = Cores(self.env, case.store_cores) if case.store_cores else None
         self.searches = [self._search(number) for number in range(case.searches)]
 
     def run(self) -> Found:
-        """Until all searches have ended."""
+        """Runs until all searches have ended."""
         done = [self.env.process(self._life(search)) for search in self.searches]
         self.env.run(self.env.all_of(done))
         span = self.last - self.first
@@ -146,20 +152,20 @@ class Simulation:
         drawn = random.Random(f"{self.case.seed}/search/{number}")
         return _Search(number, self.case.search, own, drawn, simpy.Store(self.env))
 
-    # What nodes say; see `nodes.Dispatcher`.
+    # Events of nodes; see `nodes.Dispatcher`.
 
     def answered(self, slot: Slot, task: Task) -> None:
-        """A slot has evaluated a task."""
+        """Receives a task that a slot has evaluated."""
         self.last = self.env.now
         search = task.search
         search.inbox.put((slot, task))
-        if self.case.cluster:  # a thread of its own hands out
+        if self.case.cluster:  # A separate thread dispatches.
             search.running -= 1
             self.idle.append(slot)
             self._hand_out()
 
     def lost(self, slot: Slot, task: Task | None) -> None:
-        """What the slot had is handed out again; not at once where it was lost before."""
+        """Dispatches a lost task again, with a delay if it was lost before."""
         if task is None:
             self.idle.remove(slot)
             return
@@ -172,7 +178,7 @@ class Simulation:
         self.env.process(self._again(task, wait))
 
     def ready(self, slot: Slot) -> None:
-        """A slot of a new node has no task."""
+        """Receives a slot of a new node without a task."""
         self.idle.append(slot)
         self._hand_out()
 
@@ -181,7 +187,7 @@ class Simulation:
         self._propose(task, first=True)
         self._hand_out()
 
-    # Who gets what.
+    # Dispatching.
 
     def _propose(self, task: Task, first: bool = False) -> None:
         search = task.search
@@ -193,7 +199,7 @@ class Simulation:
         self.waiting[search.number] = search
 
     def _hand_out(self) -> None:
-        """Slots without a task get one, each of the search that has the fewest slots."""
+        """Gives each idle slot a task of the search with the fewest slots."""
         while self.idle and self.waiting:
             self._give(min(self.waiting.values(), key=lambda s: (s.running, s.number)))
 
@@ -212,11 +218,11 @@ class Simulation:
         stages = search.random.choice(times.stages)
         if self.case.cluster and times.remote:
             stages = (("remote", times.remote), *stages)
-        if not self.case.node.devices:  # then they are alike
+        if not self.case.node.devices:  # All its slots are alike.
             stages = (("all", sum(seconds for _, seconds in stages)),)
         return Task(search, stages)
 
-    # What a search does.
+    # The life of a search.
 
     def _life(self, search: _Search) -> Events:
         if self.case.times.answer:
@@ -231,7 +237,7 @@ class Simulation:
             generation += 1
 
     def _asked(self, search: _Search, count: int, generation: int) -> Events:
-        """Proposes a generation; those of it that were not handed out while the rest was proposed."""
+        """Proposes a generation. Returns its tasks that were not dispatched meanwhile."""
         times, rest = self.case.times, []
         each = search.random.choice(times.asked)
         for _ in range(count):
@@ -248,14 +254,14 @@ class Simulation:
         return rest
 
     def _evaluated(self, search: _Search, tasks: Sequence[Task], count: int) -> Events:
-        """Hands out the rest of a generation, and takes what comes of all of it."""
+        """Dispatches the rest of a generation, and receives all its results."""
         for task in tasks:
             self._propose(task)
         self._hand_out()
         while count:
             answers = [(yield search.inbox.get()), *search.inbox.items]
             search.inbox.items.clear()
-            if not self.case.cluster:  # it hands out itself, before it stores
+            if not self.case.cluster:  # The search dispatches itself, before it stores.
                 for slot, _ in answers:
                     search.running -= 1
                     self.idle.append(slot)
@@ -271,7 +277,8 @@ class Simulation:
         search.told += 1
 
     def _flow(self, search: _Search) -> Events:
-        """Requests to a model in flight; each answer is evaluated, and another request is sent."""
+        """Keeps requests to a model in flight. Each answer is evaluated, and another request is
+        sent."""
         asked = simpy.Container(self.env, init=search.sort.evaluations)
         for _ in range(search.sort.batch):
             self.env.process(self._requests(search, asked))
@@ -294,10 +301,10 @@ class Simulation:
 
 
 def simulated(case: Case) -> Found:
-    """What comes of a case; the same each time."""
+    """Returns the result of a case. It is deterministic."""
     return Simulation(case).run()
 
 
 def plain(found: Found) -> dict[str, Any]:
-    """As plain data, rounded to what is meant."""
+    """Returns the result as plain, rounded data."""
     return {name: round(getattr(found, name), 5) for name in Found.__slots__}

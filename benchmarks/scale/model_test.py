@@ -1,4 +1,5 @@
-"""The model loses and doubles nothing, is bound by what is there, and obeys Little's law."""
+"""Tests that the model loses and duplicates nothing, respects its resources, and obeys Little's
+law."""
 
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ UNEVEN = replace(
         (("build", 0.1),),
     ],
 )
-HELD = 0.7  # seconds of a candidate of EVEN
+HELD = 0.7  # Seconds of a candidate of EVEN.
 SMALL = SearchSort(24)
 CASES = st.builds(
     Case,
@@ -57,8 +58,8 @@ def test_each_search_makes_its_evaluations_and_only_what_was_lost_is_repeated(ca
 @settings(max_examples=15)
 @given(st.integers(1, 3), st.integers(1, 16), st.booleans())
 def test_little_s_law(searches, slots, ahead):
-    """Candidates between their proposal and their answer, counted over time, are those that come in a
-    second times the seconds that each of them waits and is evaluated."""
+    """The mean number of candidates between proposal and answer is their arrival rate times the
+    mean time of each."""
     running = Counted(Case(UNEVEN, SearchSort(24, ahead=ahead), NodeSort(slots, slots), searches))
     found = running.run()
     there = found.throughput * (found.waited + found.held)

@@ -1,4 +1,4 @@
-"""Nodes and their slots: what evaluates, what is lost, and what a device is used for."""
+"""Nodes and their slots: evaluation, losses, and the use of devices."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import simpy
 from benchmarks.scale.cores import Cores
 
 Events = Generator[simpy.Event, Any, Any]
-CHECK, TIME = "check", "time"  # stages that use a device
+CHECK, TIME = "check", "time"  # Stages that use a device.
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSort:
-    """What a node is.
+    """The properties of a node.
 
-    slots: that it has, each for one candidate at a time.  cores: that these share.  devices: whose
-    times are measured, one at a time on a node; none where times need no device.  lives: the mean seconds until it is
-    lost; None: never.  repair: seconds until another is in its place, with slots that are ready.
+    slots: each takes one candidate at a time.
+    cores: shared by the slots.
+    devices: measure times, one at a time on a node. None if times need no device.
+    lives: mean seconds until the node is lost. None: never.
+    repair: seconds until a replacement with ready slots.
     """
 
     slots: int
@@ -34,7 +36,7 @@ class NodeSort:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A candidate: which search it is of, and the seconds that each stage takes on a core alone."""
+    """A candidate: its search, and the seconds of each stage on a core alone."""
 
     search: Any
     stages: tuple[tuple[str, float], ...]
@@ -42,30 +44,31 @@ class Task:
 
 
 class Dispatcher(Protocol):
-    """Who has tasks for slots."""
+    """Dispatches tasks to slots."""
 
     def answered(self, slot: Slot, task: Task) -> None:
-        """A slot has evaluated a task."""
+        """Receives a task that a slot has evaluated."""
 
     def lost(self, slot: Slot, task: Task | None) -> None:
-        """A slot was lost with its task, if it had one."""
+        """Receives a slot that was lost, with its task if it had one."""
 
     def ready(self, slot: Slot) -> None:
-        """A slot can have a task."""
+        """Receives a slot that can take a task."""
 
 
 class Turns:
-    """Who uses the device of a node: many at once, or one alone (search/evaluator/turns.py)."""
+    """Shares the device of a node: many users at once, or one exclusively
+    (search/evaluator/turns.py)."""
 
     def __init__(self, env: simpy.Environment):
         self._env = env
         self._door = simpy.Resource(env)
         self._users = 0
         self._empty = env.event()
-        self.alone_for = 0.0  # seconds
+        self.alone_for = 0.0  # Seconds.
 
     def together(self, work: float, cores: Cores) -> Events:
-        """Work beside others."""
+        """Works together with others."""
         with self._door.request() as entry:
             yield entry
             self._users += 1
@@ -76,7 +79,7 @@ class Turns:
             self._empty = self._env.event()
 
     def alone(self, work: float, cores: Cores) -> Events:
-        """Work while nobody else uses the device."""
+        """Works while no other process uses the device."""
         with self._door.request() as entry:
             yield entry
             while self._users:
@@ -92,12 +95,12 @@ class Slot:
 
     node: Node
     task: Task | None = None
-    since: float = 0.0  # when it was given its task
-    busy: float = 0.0  # seconds with a task, of tasks that ended
+    since: float = 0.0  # When it received its task.
+    busy: float = 0.0  # Seconds with a task, of tasks that ended.
     process: simpy.Process | None = None
 
     def give(self, task: Task, env: simpy.Environment) -> None:
-        """Starts with a task."""
+        """Starts a task."""
         assert self.task is None, "a slot has one task at a time"
         self.task, self.since = task, env.now
         self.process = env.process(self._evaluate(task, env))
@@ -112,20 +115,20 @@ class Slot:
                     yield from node.turns.together(seconds, node.cores)
                 else:
                     yield from node.turns.alone(seconds, node.cores)
-        except simpy.Interrupt:  # the node is lost
+        except simpy.Interrupt:  # The node is lost.
             return
         self.free(env)
         node.dispatcher.answered(self, task)
 
     def free(self, env: simpy.Environment) -> None:
-        """Has no task any more."""
+        """Releases its task."""
         self.task, self.process = None, None
         self.busy += env.now - self.since
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node with its slots; one that is lost is replaced by one like it."""
+    """A node with its slots. A lost node is replaced by one with the same properties."""
 
     env: simpy.Environment
     sort: NodeSort
@@ -134,7 +137,7 @@ class Node:
     slots: list[Slot] = field(default_factory=list)
     cores: Cores = field(init=False)
     turns: Turns | None = field(init=False, default=None)
-    measured: float = 0.0  # seconds that its device was used alone, of nodes that were lost
+    measured: float = 0.0  # Seconds of exclusive use of its device, of nodes that were lost.
     losses: int = 0
 
     def __post_init__(self) -> None:
@@ -145,7 +148,7 @@ class Node:
 
     @property
     def alone_for(self) -> float:
-        """Seconds that its device was used alone."""
+        """Seconds of exclusive use of its device."""
         return self.measured + (self.turns.alone_for if self.turns else 0.0)
 
     def _begin(self) -> None:

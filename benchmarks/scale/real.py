@@ -1,4 +1,5 @@
-"""Real searches on this machine, traced: when each slot had a candidate, and what everything took."""
+"""Real searches on this machine, traced: when each slot had a candidate, and the duration of
+everything."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ from search.operator import local_operators, study, usual
 from search.policy import policy
 from search.store.store import Store
 
-REST = "rest"  # of the time that a slot has a candidate: what no stage is
+REST = "rest"  # The time of a slot with a candidate that belongs to no stage.
 
 
 @dataclass(frozen=True, slots=True)
 class RealSearch:
-    """What is searched."""
+    """The subject of a search."""
 
     target: str = "npu"
     kernel: str = "rmsnorm_matmul"
@@ -44,18 +45,19 @@ class RealSearch:
 
 @dataclass(slots=True)
 class Trace:
-    """What was seen of a run, in seconds."""
+    """The trace of a run, in seconds."""
 
     workers: int
-    given: list[tuple[float, int]] = field(default_factory=list)  # when, and which slot
-    # When, by which slot, and how long the stages took.
+    given: list[tuple[float, int]] = field(default_factory=list)  # Time and slot.
+    # Time, slot, and the seconds of the stages.
     taken: list[tuple[float, int, dict[str, float]]] = field(default_factory=list)
-    asked: list[float] = field(default_factory=list)  # for each candidate that was proposed
-    told: list[float] = field(default_factory=list)  # for each outcome
-    first: int = 0  # candidates of the first generation
+    asked: list[float] = field(default_factory=list)  # For each candidate that was proposed.
+    told: list[float] = field(default_factory=list)  # For each outcome.
+    first: int = 0  # Candidates of the first generation.
 
     def held(self) -> list[tuple[float, dict[str, float]]]:
-        """How long each candidate had its slot, with the stages, in the order of answers."""
+        """Returns how long each candidate had its slot, with the stages, in the order of
+        answers."""
         since: dict[int, float] = {}
         found = []
         notes: list[tuple[float, int, int, dict[str, float]]]
@@ -70,11 +72,11 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """From the first candidate that is handed out to the last answer."""
+        """From the first candidate that is dispatched to the last answer."""
         return self.taken[-1][0] - self.given[0][0]
 
     def figures(self) -> dict[str, Any]:
-        """As `model.Found` has them."""
+        """Returns the figures that `model.Found` has."""
         held = [seconds for seconds, _ in self.held()]
         return {
             "seconds": self.seconds,
@@ -85,7 +87,7 @@ class Trace:
         }
 
     def stages(self) -> list[tuple[tuple[str, float], ...]]:
-        """Of each candidate, what no stage is included."""
+        """Returns the stages of each candidate, including the rest."""
         found = []
         for seconds, stages in self.held():
             rest = max(0.0, seconds - sum(stages.values()))
@@ -93,12 +95,12 @@ class Trace:
         return found
 
     def table(self) -> dict[str, Any]:
-        """As plain data."""
+        """Returns the trace as plain data."""
         return asdict(self)
 
 
 class TracedEvaluator(LocalEvaluator):
-    """A local evaluator that notes what its slots do."""
+    """A local evaluator that records what its slots do."""
 
     def __init__(self, benches: Sequence[Bench], workers: int):
         self.trace = Trace(workers)
@@ -108,7 +110,8 @@ class TracedEvaluator(LocalEvaluator):
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """As that does; the search stores and tells between two outcomes."""
+        """Yields the outcomes of `LocalEvaluator`. The search stores and tells between two
+        outcomes."""
         for found in super().evaluate(candidates, seconds):
             began = time.monotonic()
             yield found
@@ -129,7 +132,7 @@ class TracedEvaluator(LocalEvaluator):
 
 
 def settings_of(wanted: RealSearch) -> Settings:
-    """Those of a search, which ends after its evaluations only."""
+    """Returns the settings of a search that ends only after its evaluations."""
     workload = named(wanted.kernel)
     return Settings(
         kernel=wanted.kernel,
@@ -146,7 +149,7 @@ def settings_of(wanted: RealSearch) -> Settings:
 
 
 def bench_of(settings: Settings) -> Bench:
-    """What its candidates are tried on."""
+    """Returns the bench of its candidates."""
     machine = target(settings.target)
     return Bench(
         spec=settings.spec,
@@ -159,8 +162,8 @@ def bench_of(settings: Settings) -> Bench:
 
 
 def traced(wanted: RealSearch, workers: int) -> tuple[Trace, list[Candidate]]:
-    """The trace of a search on so many workers, in a store of its own, and its candidates."""
-    study.load().join()  # once for a process, whatever it searches for
+    """Returns the trace of a search with so many workers, in its own store, and its candidates."""
+    study.load().join()  # Once per process, for any search.
     settings = settings_of(wanted)
     (name,) = settings.backends
     machine = target(settings.target)
@@ -188,7 +191,7 @@ def traced(wanted: RealSearch, workers: int) -> tuple[Trace, list[Candidate]]:
 
 
 def alone(wanted: RealSearch, candidates: Sequence[Candidate], workers: int) -> Trace:
-    """The trace of so many workers that evaluate candidates, without a search."""
+    """Returns the trace of so many workers that evaluate candidates, without a search."""
     with TracedEvaluator([bench_of(settings_of(wanted))], workers) as local:
         before_workers()
         for _ in local.evaluate(candidates):
@@ -197,8 +200,11 @@ def alone(wanted: RealSearch, candidates: Sequence[Candidate], workers: int) -> 
 
 
 def before_workers() -> None:
-    """Where this process has real-time priority, more than its workers: it wakes up for a moment, as
-    under the usual scheduler, and does not wait until they have had their share."""
+    """Raises this process above its workers if it has real-time priority.
+
+    It then wakes up for a moment, as under the usual scheduler, and does not wait for their time
+    slices.
+    """
     how = os.sched_getscheduler(0)
     if how in (os.SCHED_FIFO, os.SCHED_RR):
         most = os.sched_getparam(0).sched_priority + 1
@@ -206,7 +212,7 @@ def before_workers() -> None:
 
 
 def _proposals(trace: Trace, notes: Sequence[tuple[float, Event]]) -> None:
-    """What each generation's proposals took: from the last outcome of one to the next."""
+    """Records the time of each generation's proposals: from the last outcome of one to the next."""
     told, count, began = 0.0, 0, 0.0
     generation = 0
     for at, event in notes:

@@ -1,4 +1,4 @@
-"""Traces of real searches: what slots did, and what the model's figures are made of."""
+"""Tests traces of real searches: the use of slots, and the sources of the model's figures."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Runs searches of kernels in several configurations, at as many evaluations each.
+"""Runs searches of kernels in several configurations, with the same number of evaluations.
 
-Rows are written as they come and those that are there are not made again, so the command can be
-stopped at any point and called again, with more kernels, configurations or seeds. What becomes
-of a candidate is kept in the store, and not found out again where it is simulated or modelled.
+Rows are written as they complete, and existing rows are not made again. So the command can be
+stopped at any point and run again, with more kernels, configurations or seeds. The store keeps the
+outcome of each candidate. A simulated or modelled outcome is not computed again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 130 where it was interrupted."""
+    """Runs the command. Returns exit code 2 for wrong usage, 130 if it was interrupted."""
     asked = _parser().parse_args(arguments)
     try:
         tasks = tasks_of(asked)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def tasks_of(asked: argparse.Namespace) -> list[SearchAttempt]:
-    """Every attempt, kernel by kernel and seed by seed; KernelError at the first fault."""
+    """Returns all attempts, by kernel and seed. Raises KernelError at the first error."""
     kernels = chosen(tuple(asked.kernels))
     for name in kernels:
         named(name)
@@ -102,7 +102,7 @@ class _Run:
                 desk.close()
             return
         for store in {places.store_of(task) for task in todo}:
-            Store(store).close()  # made once, before several want to make it
+            Store(store).close()  # Created once, before several processes try to create it.
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(asked.processes, spawn, sit_down, (places,)) as pool:
             waiting = [pool.submit(at_desk, task) for task in todo]
@@ -113,7 +113,7 @@ class _Run:
 
 
 def line(row: Row) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     what = f"{row['kernel']} {row['configuration']} seed {row['seed']}"
     if row["us"] is None:
         return f"{what}: nothing correct, {row['failures']}: {row.get('why')}"
@@ -132,7 +132,8 @@ def _head(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _version(package: str) -> str:
-    """That of a package; policies that need one that is not there say so themselves."""
+    """Returns the version of a package. Policies that need a missing package report that
+    themselves."""
     try:
         return version(package)
     except PackageNotFoundError:

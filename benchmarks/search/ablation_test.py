@@ -1,4 +1,4 @@
-"""The command, at tiny sizes: it goes on where it stopped, and finds the same."""
+"""Tests the command at tiny sizes: it continues an interrupted run, and finds the same."""
 
 import json
 

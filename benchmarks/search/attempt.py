@@ -1,4 +1,4 @@
-"""An attempt: one search of a kernel in a configuration, and the row that it gives."""
+"""An attempt: one search of a kernel in a configuration, and its row."""
 
 from __future__ import annotations
 
@@ -40,28 +40,29 @@ class SearchAttempt:
     """One attempt, as plain data."""
 
     kernel: str
-    configuration: str  # its wording
+    configuration: str  # As text.
     seed: int
     evaluations: int
     target: str
-    modelled: bool = False  # by the time model alone
+    modelled: bool = False  # Uses only the time model.
 
 
 @dataclass(frozen=True, slots=True)
 class StorePaths:
-    """Where attempts keep and find what they learn."""
+    """Where attempts store and find what they learn."""
 
-    store: str  # where runs and outcomes are kept
-    # A store of earlier runs, and the folder of their lessons, for the configurations that use them
+    store: str  # Holds runs and outcomes.
+    # A store of earlier runs, and the folder of their lessons, for the configurations that use
+    # them.
     memory: str = ""
     lessons: str = ""
-    learn: str = ""  # a folder that what the attempts teach is written to; empty for nowhere
-    # Whether each block, a kernel with a seed, has a store of its own beside the named one: searches that
-    # write to one file wait for each other.
+    learn: str = ""  # A folder for the lessons of the attempts. Empty for none.
+    # Whether each block, which is a kernel with a seed, has its own store next to the named one.
+    # Searches that write to one file wait for each other.
     apart: bool = False
 
     def store_of(self, task: SearchAttempt) -> str:
-        """The store of an attempt."""
+        """Returns the store of an attempt."""
         if not self.apart:
             return self.store
         file = Path(self.store)
@@ -71,7 +72,7 @@ class StorePaths:
 
 
 class Desk:
-    """Makes attempts one after another; the workers of the last kernel are kept."""
+    """Makes attempts one after another. It keeps the workers of the last kernel."""
 
     def __init__(self, places: StorePaths):
         self.places = places
@@ -81,14 +82,14 @@ class Desk:
         self._local: LocalEvaluator | TimeModel | None = None
 
     def close(self) -> None:
-        """Ends the workers, lets go of the store."""
+        """Ends the workers and closes the store."""
         if self._local is not None:
             self._local.close()
         if self._store is not None:
             self._store.close()
 
     def attempt(self, task: SearchAttempt) -> Row:
-        """The row of a search; KeyboardInterrupt where the user stopped it."""
+        """Returns the row of a search. Raises KeyboardInterrupt if the user stopped it."""
         chosen = configuration(task.configuration)
         machine = target(task.target)
         settings = self._settings(task)
@@ -118,7 +119,7 @@ class Desk:
         return {**row, "correct_by": UNCHECKED} if task.modelled else row
 
     def _opened(self, task: SearchAttempt) -> Store:
-        """The store of an attempt; the one before is closed where it is another."""
+        """Returns the store of an attempt. It closes the previous one if that is another."""
         of = self.places.store_of(task)
         if self._store is None or self._store_of != of:
             if self._store is not None:
@@ -136,13 +137,13 @@ class Desk:
             sizes=workload.timed_sizes,
             checks=workload.checks,
             evaluations=task.evaluations,
-            roofline_share=None,  # every attempt makes as many evaluations
+            roofline_share=None,  # Every attempt makes the same number of evaluations.
             policy=configuration(task.configuration).policy,
             seed=task.seed,
         )
 
     def _taught(self, extra: str, settings: Settings) -> Settings:
-        """The settings with what earlier runs found, or taught."""
+        """Returns the settings with the results of earlier runs, or their lessons."""
         if extra == "memory":
             earlier = Store(self.places.memory)
             found = recalled(earlier, settings, lambda name: target(name).backends)
@@ -175,22 +176,23 @@ class Desk:
         return self._local
 
 
-_desks: list[Desk] = []  # of this process: one, where it makes attempts for another
+_desks: list[Desk] = []  # Those of this process: one, if it makes attempts for another process.
 
 
 def sit_down(places: StorePaths) -> None:
-    """Makes this process ready for `at_desk`."""
+    """Prepares this process for `at_desk`."""
     _desks.append(Desk(places))
 
 
 def at_desk(task: SearchAttempt) -> Row:
-    """The row of a search, in a process that has sat down."""
+    """Returns the row of a search, in a process that has called `sit_down`."""
     return _desks[-1].attempt(task)
 
 
 @cache
 def sources_digest() -> str:
-    """The digest of what decides how a search goes, but for what becomes of a candidate."""
+    """Returns the digest of the sources that determine a search, except the outcome of a
+    candidate."""
     root = Path(search.__file__).parent
     places = (root, *(root / room for room in ("policy", "operator", "store")))
     files = [f for p in places for f in sorted(p.glob("*.py")) if not f.name.endswith("_test.py")]
@@ -198,7 +200,7 @@ def sources_digest() -> str:
 
 
 def known(task: SearchAttempt) -> Row:
-    """What makes the row of a task the same row."""
+    """Returns the fields that identify the row of a task."""
     return {
         "kernel": task.kernel,
         "target": task.target,
@@ -209,11 +211,11 @@ def known(task: SearchAttempt) -> Row:
 
 
 def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
-    """What a search came to.
+    """Returns the results of a search.
 
     curve: each gain, as the number of evaluations up to it (from 1) and the time in us.
-    operators: for each, how many children were evaluated, and how many were gains.
-    why: where nothing was correct, the first reason.
+    operators: for each, the number of children that were evaluated, and how many were gains.
+    why: the first reason, if no candidate was correct.
     """
     curve: list[tuple[int, float]] = []
     made: Counter[str] = Counter()

@@ -1,4 +1,5 @@
-"""Configurations of a search: a policy, without some operators, with what earlier runs taught."""
+"""Configurations of a search: a policy, without some operators, with the results of earlier
+runs."""
 
 from __future__ import annotations
 
@@ -12,36 +13,37 @@ from search.loop.state import Policy
 from search.operator import UNUSUAL, local_operators
 from search.policy import NAMES, policy
 
-EXTRAS = ("memory", "lessons")  # what `+` adds
-POLICIES = "policies"  # the group of all policies; OPERATORS:POLICY leaves each operator out
+EXTRAS = ("memory", "lessons")  # What `+` adds.
+# The group of all policies. OPERATORS:POLICY leaves out each operator in turn.
+POLICIES = "policies"
 OPERATORS = "operators"
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What is varied."""
+    """The varied part of a search."""
 
-    policy: str  # its wording
-    without: tuple[str, ...] = ()  # operators
-    extras: tuple[str, ...] = ()  # of EXTRAS
+    policy: str  # As text.
+    without: tuple[str, ...] = ()  # Operators.
+    extras: tuple[str, ...] = ()  # Members of EXTRAS.
 
     def __str__(self) -> str:
         varied = (*(f"~{n}" for n in self.without), *(f"+{n}" for n in self.extras))
         return "".join((self.policy, *varied))
 
     def operators(self, preferences: Mapping[str, float]) -> dict[str, Operator]:
-        """Those that a search of this configuration has."""
+        """Returns the operators of a search of this configuration."""
         made = local_operators(preferences)
         return {name: operator for name, operator in made.items() if name not in self.without}
 
 
-USUAL = Configuration(POLICY, UNUSUAL)  # what `evolve` does unless told otherwise
+USUAL = Configuration(POLICY, UNUSUAL)  # The default of `evolve`.
 
 
 def configuration(wording: str) -> Configuration:
-    """The configuration of a wording: POLICY, POLICY~OPERATOR, POLICY+memory, in any number.
+    """Parses a configuration: POLICY, POLICY~OPERATOR, POLICY+memory, with any number of each.
 
-    KernelError where there is no such policy, operator or extra.
+    Raises KernelError for an unknown policy, operator or extra.
     """
     words, *extras = wording.split("+")
     named, *without = words.split("~")
@@ -58,7 +60,7 @@ def configuration(wording: str) -> Configuration:
 
 
 def configurations(wordings: Sequence[str]) -> tuple[Configuration, ...]:
-    """Those of some wordings and groups, each once, in their order."""
+    """Parses configurations and groups. Each appears once, in their order."""
     found: dict[Configuration, None] = {}
     for wording in wordings:
         group, _, named = wording.partition(":")
@@ -74,13 +76,13 @@ def configurations(wordings: Sequence[str]) -> tuple[Configuration, ...]:
 
 
 def varied() -> tuple[str, ...]:
-    """The operators that can be left out: those that a budget chooses among."""
+    """Returns the operators that can be left out: those that a budget chooses among."""
     made = local_operators().items()
     return tuple(name for name, o in made if not getattr(o, "by_name", False))
 
 
 def _policies() -> Iterator[str]:
-    """A name of each policy: the first, where it has several."""
+    """Yields a name of each policy: the first, if it has several."""
     seen: list[Policy] = []
     for name in NAMES:
         if (made := policy(name)) not in seen:

@@ -1,4 +1,4 @@
-"""Configurations are read from their wording, and refused where it says nothing."""
+"""Tests that configurations are parsed from text, and that unknown ones are rejected."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_what_there_is_not_is_refused(wording, what):
 
 
 def test_groups_stand_for_their_members_once():
-    each = [name for name in NAMES if name != "map_elites:uniform"]  # `map_elites` by another name
+    each = [name for name in NAMES if name != "map_elites:uniform"]  # `map_elites` by another name.
     assert [str(c) for c in configurations(["policies", "greedy"])] == each
     found = configurations(["operators:greedy"])
     assert found[0] == Configuration("greedy")

@@ -11,17 +11,17 @@ from ir.workload import Workload
 from search.cli.suite import LIBRARY
 
 TESTBED = Path(__file__).parent / "testbed"
-GROUP = "testbed"  # names all of its kernels
+GROUP = "testbed"  # The name of all its kernels.
 ENDING = ".kir"
 
 
 def testbed_kernels() -> tuple[str, ...]:
-    """The names of the testbed's kernels."""
+    """Returns the names of the testbed's kernels."""
     return tuple(sorted(file.stem for file in TESTBED.glob(f"*{ENDING}")))
 
 
 def named(kernel: str) -> Workload:
-    """A kernel of the testbed or of the library; KernelError where there is none."""
+    """Returns a kernel of the testbed or of the library. Raises KernelError if there is none."""
     for folder in (TESTBED, LIBRARY):
         file = folder / f"{kernel}{ENDING}"
         if file.is_file():
@@ -36,6 +36,6 @@ def named(kernel: str) -> Workload:
 
 
 def chosen(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The kernels of a command's words, each once; `testbed` stands for all of it."""
+    """Returns the kernels that a command names, each once. `testbed` means all its kernels."""
     found = (name for word in words for name in (testbed_kernels() if word == GROUP else (word,)))
     return tuple(dict.fromkeys(found))

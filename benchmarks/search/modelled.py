@@ -1,7 +1,7 @@
-"""An evaluator that asks a backend's time model alone: nothing is built, run or checked.
+"""An evaluator that only uses a backend's time model: nothing is built, run or checked.
 
-It compares searches where no device is, at milliseconds a candidate. What is lowered from a schedule
-is the subject of other tests; here only its modelled time counts.
+It compares searches without a device, at milliseconds per candidate. Other tests check how a
+schedule lowers; here only its modelled time counts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.lowered import schedule_of, spec_of
 
-UNCHECKED = "unchecked"  # what rows say, in place of who found a result correct
-FORMAL = "interpreter"  # what an `Evaluation` must say; no interpreter is asked
+UNCHECKED = "unchecked"  # In rows, in place of the check's method.
+FORMAL = "interpreter"  # A value that `Evaluation` requires. No interpreter runs.
 
 
 class TimeModel:
-    """Evaluates candidates that are schedules by the modelled time of their nest."""
+    """Evaluates schedules by the modelled time of their nest."""
 
     def __init__(self, backend: Backend, machine: Machine, sizes: Sizes):
         if not isinstance(backend, ModelsTime):
@@ -39,12 +39,12 @@ class TimeModel:
         self.environment: Mapping[str, Any] = {"contexts": self.contexts}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing, because it holds no resources."""
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each, in order."""
+        """Yields (position, outcome) of each candidate, in order."""
         for position, candidate in enumerate(candidates):
             yield position, self._outcome(candidate)
 
@@ -55,7 +55,7 @@ class TimeModel:
         except KernelError as error:
             return Failure("verify", "refused", str(error))
         try:
-            self.backend.emit(nest, self.machine)  # refuses what its language does not have
+            self.backend.emit(nest, self.machine)  # Rejects what its language does not support.
             timing = cast(ModelsTime, self.backend).model(nest, self.machine, self.sizes, {})
         except BackendError as error:
             return Failure("emit", "refused", error.reason)

@@ -1,4 +1,4 @@
-"""Rows of the ablation's result file: one a line, each written as soon as it is known."""
+"""Rows of the ablation's result file, one per line. Each is written when it is complete."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ KEY = ("kernel", "target", "configuration", "seed", "evaluations")
 
 
 def key(row: Row) -> tuple[Any, ...]:
-    """What makes a row the same row."""
+    """Returns the key that identifies a row."""
     return tuple(row[name] for name in KEY)
 
 
 def read(file: Path) -> list[Row]:
-    """The rows of a file; none where there is none."""
+    """Returns the rows of a file. Empty if there is none."""
     return json.loads(file.read_text(encoding="utf-8"))["rows"] if file.is_file() else []
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, rows in the order of their keys; never half of it."""
+    """Writes a result file atomically, with rows sorted by key."""
     ordered = placeless(sorted(rows, key=key))
     parts = [f'"{name}": {json.dumps(value)}' for name, value in head.items()]
     parts.append(f'"summary": {json.dumps(summary(ordered), indent=1)}')

@@ -1,8 +1,9 @@
-"""Statistics of the ablation: who finds more in as many evaluations, and how sure that is.
+"""Statistics of the ablation: which configuration finds more with the same evaluations, and how
+certain that is.
 
-A block is a kernel with a seed: what is compared within a block differs in the configuration
-only. Intervals are percentiles of bootstrap resamples of the blocks (Efron 1979), from a seed
-that is always the same, so the same rows give the same page.
+A block is a kernel with a seed. Within a block, only the configuration differs. Intervals are
+percentiles of bootstrap resamples of the blocks (Efron 1979). Their seed is fixed, so the same rows
+give the same page.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Row = Mapping[str, Any]
 Block = tuple[str, int]
 RESAMPLES = 2000
 SEED = 2026
-LEVEL = 95  # percent, of every interval
-BASELINE = "tpe"  # whose final times others are set beside
-NEAR = 0.95  # of the best known speed: when a search is said to have got there
+LEVEL = 95  # Percent, of every interval.
+BASELINE = "tpe"  # Final times are compared with those of this policy.
+NEAR = 0.95  # The share of the best known speed at which a search has arrived.
 
 
 def best_known(rows: Sequence[Row]) -> dict[str, float]:
-    """The fastest time of each kernel in any row, in us."""
+    """Returns the fastest time of each kernel in any row, in us."""
     found: dict[str, float] = {}
     for row in rows:
         if row["us"] is not None:
@@ -36,8 +37,10 @@ def best_known(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def best_so_far(row: Row) -> np.ndarray:
-    """The time in us after 1, 2, ... evaluations; before the first that was correct, as slow as
-    that; after the last that was made, as fast as it."""
+    """Returns the best time in us after 1, 2, ... evaluations.
+
+    Before the first correct one it is the time of that one. After the last one it stays.
+    """
     numbers = [n for n, _ in row["curve"]]
     times = [us for _, us in row["curve"]]
     at = (max(0, bisect_right(numbers, n) - 1) for n in range(1, row["evaluations"] + 1))
@@ -45,18 +48,19 @@ def best_so_far(row: Row) -> np.ndarray:
 
 
 def area(row: Row, best: float) -> float:
-    """The mean over the evaluations of log(best so far / best known): 0 is perfect."""
+    """Returns the mean over the evaluations of log(best so far / best known). 0 is perfect."""
     return float(np.mean(np.log(best_so_far(row) / best)))
 
 
 def reached(row: Row, best: float) -> int:
-    """Evaluations until `NEAR` of the best known speed; one more than there were where never."""
+    """Returns the evaluations until `NEAR` of the best known speed. If never, one more than the
+    evaluations."""
     there = best / best_so_far(row) >= NEAR
     return int(np.argmax(there)) + 1 if there.any() else row["evaluations"] + 1
 
 
 def blocks(rows: Sequence[Row]) -> dict[Block, dict[str, Row]]:
-    """The rows of each block by configuration; without those that found nothing correct."""
+    """Returns the rows of each block by configuration, without those that found nothing correct."""
     good = sorted((r for r in rows if r["us"] is not None), key=_block)
     return {b: {r["configuration"]: r for r in group} for b, group in groupby(good, _block)}
 
@@ -64,8 +68,11 @@ def blocks(rows: Sequence[Row]) -> dict[Block, dict[str, Row]]:
 def compared(
     rows: Sequence[Row], names: Sequence[str]
 ) -> tuple[list[Block], dict[str, np.ndarray]]:
-    """The blocks in which all of some configurations have run; for each configuration an array
-    of (area, final time over the best known, evaluations until near it) by block."""
+    """Returns the blocks in which all given configurations have run.
+
+    For each configuration it also returns an array of (area, final time over the best known,
+    evaluations until near it) by block.
+    """
     best = best_known(rows)
     found = {b: by for b, by in blocks(rows).items() if all(name in by for name in names)}
     table = {
@@ -76,8 +83,10 @@ def compared(
 
 
 def curves(rows: Sequence[Row], names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-    """For each kernel and configuration the best so far over the best known of the kernel: the
-    geometric mean over the seeds that all these configurations have run."""
+    """Returns for each kernel and configuration the best so far over the best known of the kernel.
+
+    It is the geometric mean over the seeds that all these configurations have run.
+    """
     best = best_known(rows)
     found: dict[str, dict[str, list[np.ndarray]]] = {}
     for (kernel, _), by in blocks(rows).items():
@@ -92,8 +101,11 @@ def curves(rows: Sequence[Row], names: Sequence[str]) -> dict[str, dict[str, lis
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """The best known times, and the comparison of the usual configuration and of all that vary none
-    of the others, then of each variation with what it varies."""
+    """Summarizes the rows.
+
+    It has the best known times, a comparison of the default configuration with all others that are
+    not variations, and one of each variation with its base.
+    """
     names = sorted({r["configuration"] for r in rows})
     whole = [n for n in names if not _varies(n) or n == str(USUAL) or _base(n) not in names]
     pairs = [(n, _base(n)) for n in names if _varies(n) and _base(n) in names]
@@ -106,8 +118,11 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
-    """Configurations in order of their mean rank by area, with intervals; and in which share of
-    the blocks one beats another by area (a tie counts half). over: the final time over `BASELINE`'s."""
+    """Returns configurations in order of their mean rank by area, with intervals.
+
+    It has the share of the blocks in which one beats another by area (a tie counts half). over: the
+    final time over that of `BASELINE`.
+    """
     where, found = compared(rows, names)
     if not where or not names:
         return {"blocks": [], "rows": [], "wins": {}}
@@ -133,10 +148,11 @@ def table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
 
 
 def variation(rows: Sequence[Row], name: str, base: str) -> dict[str, Any]:
-    """A configuration beside the one that it varies, block by block.
+    """Compares a configuration with the one that it varies, block by block.
 
-    area: by how much its area is larger (worse).  final: its final time over the other's.
-    near: evaluations that it needs more until near the best known.
+    area: by how much its area is larger (worse).
+    final: its final time over the other's.
+    near: how many more evaluations it needs until near the best known.
     """
     where, found = compared(rows, (name, base))
     if not where:
@@ -154,7 +170,7 @@ def variation(rows: Sequence[Row], name: str, base: str) -> dict[str, Any]:
 
 
 def interval(values: np.ndarray, of: Callable[[np.ndarray], float]) -> tuple[float, float]:
-    """The bootstrap interval of a statistic over blocks."""
+    """Returns the bootstrap interval of a statistic over blocks."""
     rng = np.random.default_rng(SEED)
     drawn = rng.integers(0, len(values), (RESAMPLES, len(values)))
     found = [of(values[sample]) for sample in drawn]
@@ -168,7 +184,8 @@ def _estimate(values: np.ndarray, of: Callable[[np.ndarray], float]) -> dict[str
 
 
 def _over(found: Mapping[str, np.ndarray], finals: np.ndarray) -> dict[str, float] | None:
-    """Final times over the baseline's in the same blocks; None where that was not run."""
+    """Returns final times over the baseline's in the same blocks. None if the baseline was not
+    run."""
     if BASELINE not in found:
         return None
     return _estimate(finals / found[BASELINE][:, 1], _geometric)
@@ -179,7 +196,7 @@ def _figures(row: Row, best: float) -> tuple[float, float, int]:
 
 
 def _columns(found: Mapping[str, np.ndarray], figure: int) -> np.ndarray:
-    """One figure, a line for each block and a column for each configuration."""
+    """Returns one figure, with a row for each block and a column for each configuration."""
     return np.stack([values[:, figure] for values in found.values()], axis=1)
 
 

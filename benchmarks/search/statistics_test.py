@@ -1,4 +1,4 @@
-"""Statistics of the ablation, on numbers small enough to check by hand."""
+"""Tests statistics of the ablation on numbers small enough to check by hand."""
 
 import numpy as np
 import pytest

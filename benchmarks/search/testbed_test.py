@@ -1,4 +1,5 @@
-"""The testbed leaves headroom: seed schedules on npu take much longer than the roofline."""
+"""Tests that the testbed leaves headroom: seed schedules on npu take much longer than the
+roofline."""
 
 from functools import cache
 
@@ -15,13 +16,13 @@ from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from search.core.workload import WeightedShape, bound_us
 
-HEADROOM = 0.6  # of the roofline's speed, which no seed schedule reaches
+HEADROOM = 0.6  # Share of the roofline's speed that no seed schedule reaches.
 KERNELS = testbed_kernels()
 
 
 @cache
 def seed_share(kernel, folder):
-    """The roofline over the simulated time of the seed schedule."""
+    """Returns the roofline over the simulated time of the seed schedule."""
     w, chip = named(kernel), target("npu")
     backend = backend_for(chip, None)
     machine = served_by(chip, backend)

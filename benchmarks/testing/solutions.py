@@ -1,4 +1,4 @@
-"""Solutions that cheat, with the reasons for which they are refused, and the command that judges."""
+"""Solutions that cheat, with the reasons for their refusal, and the command that judges."""
 
 import json
 import os
@@ -64,7 +64,7 @@ class ModelNew(torch.nn.Module):
         return y
 """
 LISTED = "--listed-shape"
-# What `forward` does with the result that is right, the kind and words of the refusal, and options.
+# What `forward` does with the correct result, the kind and words of the refusal, and options.
 CHEATS = {
     "an output that is kept": (
         "if self.calls == 1: self.kept = right\n        return self.kept",
@@ -225,7 +225,7 @@ CHEATS = {
 
 @pytest.fixture
 def judge(tmp_path):
-    """Runs the command on a solution; its exit code, and what it says as JSON."""
+    """Runs the command on a solution. Returns its exit code and its JSON output."""
     problem = tmp_path / "problem.py"
     problem.write_text(PROBLEM)
 
@@ -251,7 +251,7 @@ def cheat(lines):
     return SOLUTION.replace("CHEAT", lines)
 
 
-# What `forward` may do with the result that is right.
+# What `forward` may do with the correct result.
 HONEST = {
     "a view that is expanded": "return right.unsqueeze(0).expand(1, -1, -1)[0]",
     "strides of its own": "return right.t().contiguous().t()",
