@@ -1,1 +1,1 @@
-"""Solutions of others: run in a sandbox, compared by the judge."""
+"""Third-party solutions: run in a sandbox, compared by the judge."""

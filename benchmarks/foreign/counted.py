@@ -1,8 +1,9 @@
-"""Short calls by the judge's clock: many in one request, each with inputs that follow from the last one's result.
+"""Short calls by the judge's clock: many in one request, each with inputs that depend on the
+previous result.
 
-The solution's process does all of it: it makes inputs, calls, adds up results. It might do so in any way it
-likes, so nothing that it does is subtracted from its time. What a request takes over its calls is what a call
-takes at most.
+The solution's process does all of it: it makes inputs, calls, and sums results. It may do so in any
+way, so nothing that it does is subtracted from its time. The time of a request over its calls is an
+upper bound on the time of a call.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from benchmarks.foreign.stopwatch import may_be_scaled
 from benchmarks.foreign.sums import Sums
 
-# Inputs that are made together, contiguous in memory, so that caches do not hold them
+# Inputs that are made together, contiguous in memory, so that caches do not hold them.
 TOGETHER, TOGETHER_BYTES = 256, 256 << 20
 SEEDS = 1 << 40
-# The standard error of a median of n normal values is so many times the distance of their quartiles over sqrt(n).
+# The standard error of a median of n normal values is this factor times their interquartile range
+# over sqrt(n).
 _OF_QUARTILES = 0.929
 
 
@@ -39,7 +41,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Calls that share what is drawn. first: the number of its first. shifts: of each call's weights."""
+    """Calls that share their draws. first: the number of its first call. shifts: of each call's
+    weights."""
 
     first: int
     seed: int
@@ -48,7 +51,7 @@ class Batch:
 
 
 def batches(request: Request, sets: int, together: int) -> Iterator[Batch]:
-    """The batches of a request."""
+    """Yields the batches of a request."""
     rng = random.Random(request.seed)
     for n, first in enumerate(range(0, request.calls, together)):
         calls = min(together, request.calls - first)
@@ -59,11 +62,13 @@ def batches(request: Request, sets: int, together: int) -> Iterator[Batch]:
 def counted(
     call: Callable[..., Any], drawn: Sequence[Drawn], request: Request, scales: Sequence[float]
 ) -> list[list[float]]:
-    """The sums over results of each call of a request.
+    """Returns the sums over results of each call of a request.
 
-    call: a solution, or its stand-in. drawn: of each set of inputs. scales: what the sums of a call are
-    multiplied by where the next call's inputs follow from them. A result is added up before the next call,
-    which may give the same memory.
+    call: a solution, or a substitute.
+    drawn: of each set of inputs.
+    scales: factors of the sums of a call where the next call's inputs depend on them.
+
+    A result is summed before the next call, which may return the same memory.
     """
     added: list[list[torch.Tensor]] = []
     with _uncollected():
@@ -80,8 +85,11 @@ def counted(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without collections of garbage: thousands of sums are kept, and a collection that looks through all that
-    PyTorch has would take a good part of a request."""
+    """Disables garbage collection inside the context.
+
+    Thousands of sums are kept. A collection would search all objects of PyTorch and take a large
+    part of a request.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -92,10 +100,11 @@ def _uncollected() -> Iterator[None]:
 
 
 class Drawn:
-    """A set's inputs for many calls: floats are scaled along every axis, as `stopwatch.Inputs` scales them.
+    """A set's inputs for many calls: floats are scaled along every axis, as `stopwatch.Inputs`
+    scales them.
 
-    By how much follows from a draw and from the sums of the call before, so calls can only be made one after
-    another.
+    The factors depend on a draw and on the sums of the previous call, so calls can only be made one
+    after another.
     """
 
     def __init__(self, given: Sequence[Any]):
@@ -112,7 +121,7 @@ class Drawn:
         self._exponents = torch.tensor(exponents, dtype=torch.float32, device=device)
 
     def draws(self, seed: int) -> torch.Tensor:
-        """What the factors of a batch's calls follow from, a row for each."""
+        """Returns the draws that determine the factors of a batch's calls, one row for each."""
         rng = torch.Generator(self._exponents.device).manual_seed(seed)
         form, like = (self.together, self._exponents.numel()), self._exponents
         return torch.rand(form, generator=rng, dtype=like.dtype, device=like.device)
@@ -124,8 +133,8 @@ class Drawn:
         before: Sequence[torch.Tensor | float],
         scales: Sequence[float],
     ) -> list[Any]:
-        """The inputs of a batch's call. before: the sums of the last call, on the device or as they were told;
-        none before the first."""
+        """Returns the inputs of a batch's call. before: the sums of the previous call, on the
+        device or on the host; empty for the first."""
         for total, scale in zip(before, scales if before else [], strict=True):
             draw = torch.add(draw, self._single(total), alpha=scale)
         factors = draw.remainder(1.0).mul_(self._exponents).exp2_()
@@ -157,7 +166,7 @@ class Drawn:
 
 
 def _spans(value: Any) -> list[tuple[int, list[int]]]:
-    """Of each axis that is scaled, its size and the shape of its factors."""
+    """Returns the size and the shape of the factors, for each axis that is scaled."""
     if not may_be_scaled(value):
         return []
     return [(size, [-1, *[1] * (value.ndim - 1 - axis)]) for axis, size in enumerate(value.shape)]
@@ -165,19 +174,19 @@ def _spans(value: Any) -> list[tuple[int, list[int]]]:
 
 @dataclass(frozen=True, slots=True)
 class PerCall:
-    """What a call takes by the judge's clock, of several requests. All in microseconds."""
+    """The time of a call by the judge's clock, from several requests. All in microseconds."""
 
-    us: float  # the median of requests, each its time over its calls
-    within_us: float  # twice its standard error, by the middle half of the requests
-    least_us: float  # of a request
+    us: float  # Median over requests of time over calls.
+    within_us: float  # Twice its standard error, from the middle half of the requests.
+    least_us: float  # Fastest and slowest request.
     most_us: float
 
     @staticmethod
     def of(requests: Sequence[Request], seconds: Sequence[float]) -> PerCall:
-        """Of what requests took.
+        """Computes the time from those of requests.
 
-        Not a slope over their lengths: who waits in short requests would lower that. Time over calls only grows
-        by whatever a process does beside its work.
+        It is not a slope over their lengths, because a process that waits in short requests would
+        lower that. Time over calls can only grow with other work of a process.
         """
         each = [1e6 * s / r.calls for r, s in zip(requests, seconds, strict=True)]
         if len(each) == 1:
@@ -187,6 +196,9 @@ class PerCall:
         return PerCall(median(each), within, min(each), max(each))
 
     def steady(self, share: float) -> bool:
-        """Whether the median is no longer than the fastest request by more than a share. The host delays some
-        requests, and none takes less than its calls; where half of them differ, nothing is known."""
+        """Whether the median exceeds the fastest request by at most a share.
+
+        The host delays some requests, and none takes less than its calls. If half of them differ,
+        the time is unknown.
+        """
         return self.us <= (1 + share) * self.least_us

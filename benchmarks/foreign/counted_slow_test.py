@@ -1,4 +1,4 @@
-"""Calls that are counted in a process of their own."""
+"""Tests calls that are counted in their own process."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ class Softmax(torch.nn.Module):
 
 @pytest.mark.parametrize("more", ["", " * (1.0 if x.numel() else 0.0) + 1e-3"])
 def test_a_process_of_its_own_tells_what_the_judge_expects(more):
-    """Through the line, with what it tells as the judge's process computes it."""
+    """Calls through the line, with the reference's results computed in the judge's process."""
     torch.manual_seed(0)
     sets = [[torch.randn(8, 40)], [torch.randn(8, 40)]]
     asked = Counting(Softmax(), sets, Softmax()(*sets[0]), 3, 1e-5)

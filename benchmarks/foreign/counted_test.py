@@ -1,4 +1,4 @@
-"""Calls that are counted: what inputs they get, what their sums tell, and what a call takes of several requests."""
+"""Tests counted calls: their inputs, their sums, and the time of a call from several requests."""
 
 import gc
 import random
@@ -27,7 +27,7 @@ def few_together(monkeypatch):
 
 
 def seen(call=lambda given: given[0].sum(), request=REQUEST, dtype=torch.float32):
-    """What calls are given, and the sums that are told."""
+    """Returns the inputs of calls, and the reported sums."""
     found = []
 
     def keep(*given):
@@ -68,7 +68,8 @@ def test_what_calls_change_is_made_anew():
 
 
 def test_inputs_follow_from_the_sums_of_the_call_before():
-    """Of a call, and of nothing else: who does not have its result does not know the next inputs."""
+    """The next inputs depend on the result of a call, and on nothing else, so they are unknown
+    without it."""
     first, sums = seen()
     wrong = iter(range(REQUEST.calls))
     other, _ = seen(lambda given: given[0].sum() + (1.0 if next(wrong) == 11 else 0.0))
@@ -90,7 +91,7 @@ def test_batches_cover_a_request(sets, calls):
 
 
 def test_a_linear_function_has_other_weights_in_each_call():
-    """Else its sums are products of inputs and of the weights that it was applied to once."""
+    """Otherwise its sums are products of inputs and of precomputed weights."""
     matrix, kept = torch.randn(6, 6), torch.ones(6, 6)
     sums = counted(lambda *_: kept @ matrix, [Drawn(inputs())], REQUEST, SCALES)
     assert len({s for (s,) in sums}) == REQUEST.calls
@@ -112,7 +113,7 @@ def test_whatever_is_added_to_requests_makes_no_call_shorter(seed):
     longest = max(r.calls for r in requests)
     kinds = [
         lambda r: rng.random() * 1e-3,
-        lambda r: 1e-6 * us * (longest - r.calls),  # a slope over lengths would be zero
+        lambda r: 1e-6 * us * (longest - r.calls),  # A slope over lengths would be zero.
         lambda r: 1e-6 * us * r.calls * (r.calls != longest),
     ]
     late = [s + kinds[seed % 3](r) for r, s in zip(requests, seconds, strict=True)]

@@ -1,6 +1,6 @@
-"""Draws: a problem's inputs, changed so that faults of range show. Floats alone are changed.
+"""Draws: a problem's inputs, changed so that errors of range show. Only floats are changed.
 
-NaN and infinity are not drawn: KernelBench says of no problem what becomes of them.
+NaN and infinity are not drawn, because KernelBench does not define the results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _Tensors = list[torch.Tensor]
 
 
 def changed(inputs: Sequence[Any], draw: str) -> list[Any] | None:
-    """Inputs of a draw; None where it would change nothing."""
+    """Returns the inputs of a draw. None if it would change nothing."""
     places = [n for n, v in enumerate(inputs) if _is_float(v)]
     if not places:
         return None
@@ -30,7 +30,8 @@ def changed(inputs: Sequence[Any], draw: str) -> list[Any] | None:
 
 
 def nudged(inputs: Sequence[Any], seed: int) -> list[Any]:
-    """Inputs off by up to half a unit in the last place: as good as those that they stand for."""
+    """Returns inputs that differ by up to half a unit in the last place. They are as valid as the
+    originals."""
     rng = torch.Generator().manual_seed(seed)
 
     def off(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Frames: values and tensors between the judge and a solution's process, as JSON and raw bytes.
 
-What comes from the solution's process is untrusted, so nothing is unpickled, and every length is
-checked against what was announced and what the receiver takes.
+Data from the solution's process are untrusted. Nothing is unpickled, and every length is checked
+against the announced one and the receiver's limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 from frontends.dtypes import NAMES
 
-MOST_HEADER = 1 << 20  # bytes
+MOST_HEADER = 1 << 20  # Bytes.
 _LENGTH = struct.Struct("<Q")
 _DTYPES = {str(dtype): dtype for dtype in NAMES}
 # No subclass: it may hold nothing, and compute when it is read, after the clock has stopped.
@@ -28,7 +28,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 class BadFrame(Exception):
-    """What was received is no frame."""
+    """The received data are not a frame."""
 
 
 class Ended(Exception):
@@ -42,7 +42,8 @@ class Line:
     socket: socket.socket
 
     def send(self, table: dict[str, Any], values: Any = None, seconds: float | None = None) -> None:
-        """Sends a table of plain values, and a structure of tensors. seconds: TimeoutError after."""
+        """Sends a table of plain values, and a structure of tensors. seconds: limit, after which it
+        raises TimeoutError."""
         tensors: list[torch.Tensor] = []
         tree = _packed(values, tensors)
         forms = [[str(t.dtype), list(t.shape)] for t in tensors]
@@ -58,8 +59,11 @@ class Line:
     def receive(
         self, most: int | None = None, seconds: float | None = None
     ) -> tuple[dict[str, Any], Any]:
-        """The next table and structure. most: bytes of tensors that are taken.  seconds: TimeoutError
-        after, whatever has come by then."""
+        """Receives the next table and structure.
+
+        most: limit of the tensors in bytes. seconds: limit, after which it raises TimeoutError,
+        even with a partial frame.
+        """
         end = None if seconds is None else time.monotonic() + seconds
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, end))
         if length > MOST_HEADER:
@@ -82,7 +86,7 @@ class Line:
         return table, _unpacked(tree, tensors)
 
     def _exactly(self, count: int, end: float | None) -> bytearray:
-        """So many bytes, however few come at a time."""
+        """Receives so many bytes, in any number of pieces."""
         found = bytearray(count)
         view, at = memoryview(found), 0
         while at < count:
@@ -112,7 +116,7 @@ def _tensor(data: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.
 
 
 def is_sent(value: Any) -> bool:
-    """Whether it is a tensor that goes through a line."""
+    """Whether a value is a tensor that a line can transfer."""
     return (
         type(value) in TENSORS
         and str(value.dtype) in _DTYPES
@@ -122,7 +126,7 @@ def is_sent(value: Any) -> bool:
 
 
 def _packed(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """A structure as JSON, in which tensors are numbers in a list."""
+    """Converts a structure to JSON. Tensors become indices into a list."""
     if is_sent(value):
         tensors.append(value)
         return {"tensor": len(tensors) - 1}
@@ -161,6 +165,6 @@ def _unpacked(tree: Any, tensors: Sequence[torch.Tensor], depth: int = 0) -> Any
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """What a solution returned that is neither a tensor nor a plain value."""
+    """A returned value that is neither a tensor nor a plain value."""
 
     name: str

@@ -1,4 +1,4 @@
-"""A solution judged: secret draws, several shapes, float64, and a time where a device is free."""
+"""Judges a solution: secret draws, several shapes, float64, and a time if a device is free."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ from frontends.kernelbench.problem import Problem, ProblemRun
 from ir.errors import KernelError
 from search.evaluator.sandbox import Limits
 
-DRAWN_ELEMENTS = 1 << 22  # of all inputs, up to which each draw is made
-OWN_MEMORY = 2 << 30  # bytes that its process has before it loads a solution, and its files
-CALLS = 50  # that are timed
+DRAWN_ELEMENTS = 1 << 22  # Each draw is made with at most this many elements of all inputs.
+# Memory of its process before it loads a solution, and of its files, in bytes.
+OWN_MEMORY = 2 << 30
+CALLS = 50  # Timed calls.
 WARM_UP = 5
-# To see whether the device is idle: the driver's figure is of a second at most.
+# For testing whether the device is idle. The driver's figure covers at most one second.
 LOOKS, LOOK_SECONDS = 5, 0.6
 OTHERS = "something else runs on the device"
-SLACK, SLACK_US = 0.25, 250.0  # what the host may add to a call, as a share and in microseconds
-COMPARED = 2  # sets of inputs whose last timed results are compared element by element
-MOST_SETS, SETS_BYTES = 26, 2 << 30  # of inputs that cannot be scaled
-# How far sums over results may be apart, in norms of what is added: so many times the usual error
+SLACK, SLACK_US = 0.25, 250.0  # What the host may add to a call, as a share and in microseconds.
+COMPARED = 2  # Sets of inputs whose last timed results are compared element by element.
+MOST_SETS, SETS_BYTES = 26, 2 << 30  # Limit of inputs that cannot be scaled.
+# Limit of the distance between sums over results, in norms of the summands: a multiple of the usual
+# error.
 APART, LEAST_APART, MOST_APART = 30.0, 1e-5, 0.1
 AS_GIVEN = "as given"
-# Of a call that takes less, a clock that is held over few calls would not show a lie: many are counted.
+# For shorter calls, a clock over few calls would not reveal a lie, so many calls are counted.
 LEAST_US = SLACK_US / SLACK
 MEASURED, AT_MOST = "measured", "at most"
 NOT_COUNTED = "and many of them cannot be counted: no floats are there to be drawn afresh for each, or results are no numbers"
@@ -62,32 +64,32 @@ _MOVES = frozenset(
 class Options:
     """How a solution is judged."""
 
-    secret: str = ""  # what inputs and shapes are drawn by; empty: a fresh one
-    seconds: float = 60.0  # for each answer
-    memory: int = 8 << 30  # bytes
-    own: bool = False  # whether it has to launch a kernel of its own
-    listed: bool = False  # whether only the listed shape counts
+    secret: str = ""  # Determines inputs and shapes. Empty: a new one.
+    seconds: float = 60.0  # Limit of each answer.
+    memory: int = 8 << 30  # Bytes.
+    own: bool = False  # Whether it has to launch its own kernel.
+    listed: bool = False  # Whether only the listed shape counts.
     place: str = "cpu"
 
 
 @dataclass(slots=True)
 class Report:
-    """What came of it. `accepted` holds where there is no `reason`."""
+    """The result of judging. `accepted` is true if there is no `reason`."""
 
-    kind: str = ""  # of the refusal, a word
+    kind: str = ""  # Kind of the refusal, as a word.
     reason: str = ""
     secret: str = ""
     device: str = "cpu"
     correct_by: str = "device"
-    shapes: list[str] = field(default_factory=list)  # at which it was compared
-    calls: list[dict[str, Any]] = field(default_factory=list)  # each that was right
-    skipped: list[str] = field(default_factory=list)  # draws that the problem is not defined at
+    shapes: list[str] = field(default_factory=list)  # Shapes at which it was compared.
+    calls: list[dict[str, Any]] = field(default_factory=list)  # Each correct call.
+    skipped: list[str] = field(default_factory=list)  # Draws for which the problem is not defined.
     weights: str = ""
-    own_kernels: list[str] = field(default_factory=list)  # by the word of its process
-    torch_operators: list[str] = field(default_factory=list)  # likewise
+    own_kernels: list[str] = field(default_factory=list)  # Reported by its process.
+    torch_operators: list[str] = field(default_factory=list)  # Reported by its process.
     time_kind: str = "no time"
     time: dict[str, Any] = field(default_factory=dict)
-    no_time: str = ""  # why there is none
+    no_time: str = ""  # Why there is no time.
     sandbox: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -95,12 +97,12 @@ class Report:
         return not self.reason
 
     def table(self) -> dict[str, Any]:
-        """As plain values."""
+        """Returns the report as plain values."""
         return {"accepted": self.accepted, **asdict(self)}
 
 
 def judged_solution(problem: Problem, source: str, options: Options) -> Report:
-    """What a solution's text comes to; KernelError where the problem cannot be judged by."""
+    """Judges the text of a solution. Raises KernelError if the problem cannot be used."""
     report = Report(secret=options.secret or secrets.token_hex(16), device=options.place)
     _Judge(problem, source, options, report).run()
     return report
@@ -139,7 +141,7 @@ class _Judge:
             self.process.end()
 
     def _listed(self, made: ProblemRun) -> None:
-        """Two calls on the same inputs, one on others."""
+        """Makes two calls on the same inputs, one on others."""
         self._make(made, Shaped("listed", self.problem, True))
         with self._turn():
             first = Truth.of(made.model, self._inputs(self.problem, "first"))
@@ -176,7 +178,7 @@ class _Judge:
         self.report.shapes.append(shaped.name)
 
     def _draws(self, shaped: Shaped) -> None:
-        """Inputs other than the problem's own, at the smallest shape."""
+        """Compares on inputs other than the problem's own, at the smallest shape."""
         made = self._made(shaped)
         self._make(made, shaped)
         inputs = self._inputs(shaped.problem, "draws")
@@ -188,7 +190,7 @@ class _Judge:
             try:
                 with self._turn():
                     truth = Truth.of(made.model, given, draw)
-            except Exception as error:  # code of others, on inputs that it was not written for
+            except Exception as error:  # Foreign code, on inputs that it was not written for.
                 self.report.skipped.append(f"{draw}: the reference raises {type(error).__name__}")
                 continue
             if not truth.defined:
@@ -204,7 +206,8 @@ class _Judge:
             self._compared(truth, "listed" if shaped.listed else f"at {shaped.name}")
 
     def _compared(self, truth: Truth, where: str, listed: bool = False, errors: bool = True) -> Any:
-        """The results of one call, which are right. errors: whether they are compared."""
+        """Returns the results of one call, if they are correct. errors: whether they are
+        compared."""
         assert self.process is not None, "it was started"
         with self._turn():
             got, left, said = self.process.call(truth.inputs, truth.bytes, listed)
@@ -234,8 +237,10 @@ class _Judge:
             raise Refused("no own kernel", NO_KERNEL)
 
     def _time(self, made: ProblemRun) -> None:
-        """The time of a call by the device's events, which the judge's own clock must bear out; of a short one, what it
-        takes at most by that clock alone."""
+        """Times a call with the device's events, which the judge's own clock must confirm.
+
+        A short call only gets an upper bound by that clock.
+        """
         clock = EventClock.of(torch.device(self.options.place))
         if clock is None:
             self.report.no_time = "there is no GPU: a time by the clock of a busy machine is none"
@@ -245,7 +250,8 @@ class _Judge:
         with self._turn():
             truths = [Truth.of(made.model, self._timed_inputs(n)) for n in range(COMPARED)]
         sets: list[Sequence[Any]] = [t.inputs for t in truths]
-        if not Inputs(sets[0]).vary:  # integers alone, say: then no two calls have the same set
+        # For example only integers: then no two calls have the same set.
+        if not Inputs(sets[0]).vary:
             sets += [self._timed_inputs(n) for n in range(COMPARED, _sets_within(truths[0].bytes))]
         warm, plan = self._plans(len(sets))
         weights = self._seed("weights of sums")
@@ -286,7 +292,8 @@ class _Judge:
     def _compare(
         self, counting: Counting, counts: Counted, clock: EventClock, events_us: float
     ) -> None:
-        """Has the reference counted as the solution was, whose process has ended by then."""
+        """Counts the reference's calls in the same way. The solution's process has ended by
+        then."""
         assert self.process is not None, "it was started"
         self.process.end()
         with device_turns().alone():
@@ -305,7 +312,7 @@ class _Judge:
         self.report.time = {**found.table(), "events_us": events_us}
 
     def _unsteady(self, whose: str, per: PerCall) -> bool:
-        """Whether too many requests differ by too much; the report says so."""
+        """Whether too many requests differ too much. Notes it in the report."""
         if per.steady(UNSTEADY):
             return False
         took = f"{per.least_us:.1f} to {per.most_us:.1f} us a call, half of them over {per.us:.1f}"
@@ -324,8 +331,10 @@ class _Judge:
         weights: int,
         told: Sequence[Sequence[float]],
     ) -> None:
-        """Refused where the results of a timed call are not those of its inputs: their sums are apart by
-        more than errors such as those of the calls that were right."""
+        """Refuses results of timed calls that do not belong to their inputs.
+
+        Their sums then differ by more than the errors of the correct calls.
+        """
         share = self._share()
         inputs, known = [Inputs(s) for s in sets], Sums(weights)
         for n, ((at, draw), said) in enumerate(zip(plan, told, strict=True)):
@@ -333,7 +342,8 @@ class _Judge:
             require_same(f"in a timed call, number {n}", said, right, known, draw, share)
 
     def _share(self) -> float:
-        """How far sums may be apart, of their norm: by what the calls that were right err."""
+        """Returns the limit of the difference of sums, relative to their norm. It follows from the
+        errors of the correct calls."""
         usual = max(
             (
                 max(c["rel_err"], c["reference_rel_err"])
@@ -345,15 +355,18 @@ class _Judge:
         return min(MOST_APART, max(LEAST_APART, APART * usual))
 
     def _plans(self, sets: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """The calls before those that are timed, and these: no two have the same inputs. The last on each
-        set that is compared has the set's own."""
+        """Returns the warm-up calls and the timed calls. No two have the same inputs.
+
+        The last one on each set that is compared uses the set's own inputs.
+        """
         rng = random.Random(self._seed("plan"))
         drawn = [(n % sets, rng.randrange(1, 1 << 48)) for n in range(WARM_UP + CALLS)]
         last = [(n, UNCHANGED) for n in range(COMPARED)]
         return drawn[:WARM_UP], [*drawn[WARM_UP:], *last]
 
     def _turn(self) -> AbstractContextManager[None]:
-        """A turn on the device, which whoever has something to time waits for."""
+        """Waits for permission to use the device. Processes that time something wait for its
+        release."""
         return device_turns().together() if self._on_device else nullcontext()
 
     @property
@@ -365,7 +378,7 @@ class _Judge:
             raise KernelError("torch sees no GPU", where="--device", allowed="cpu here")
 
     def _limits(self) -> Limits:
-        if self._on_device:  # whose driver reserves more addresses than there is memory
+        if self._on_device:  # A GPU's driver reserves more addresses than there is memory.
             return Limits(cpu=None, memory=None, total=None, devices=tuple(nodes()))
         memory = self.options.memory
         return Limits(cpu=None, memory=memory, total=memory + OWN_MEMORY)
@@ -383,7 +396,7 @@ class _Judge:
         return problem.inputs(self._seed(f"inputs {name}"), self.options.place)
 
     def _seed(self, name: str) -> int:
-        """Of what a name stands for; the secret is not to be found from it."""
+        """Returns the seed for a name. The secret cannot be derived from it."""
         made = hmac.new(self.report.secret.encode(), name.encode(), hashlib.sha256).digest()
         return int.from_bytes(made[:6], "big")
 
@@ -401,13 +414,15 @@ def _clocked(work: Callable[[], Any]) -> _Clocked:
 
 
 def _sets_within(size: int) -> int:
-    """How many sets of so many bytes each there may be."""
+    """Returns the number of sets of so many bytes each."""
     return max(COMPARED, min(MOST_SETS, SETS_BYTES // max(1, size)))
 
 
 def require_clocks_agree(us: float, wall_us: float) -> None:
-    """Refused where the judge's clock shows more than the device's events, and what a host adds. Of a call that takes
-    no longer than that, it shows nothing."""
+    """Refuses if the judge's clock shows more than the device's events and the host's overhead.
+
+    For a call that takes no longer than that overhead, it shows nothing.
+    """
     if not us > 0 or wall_us > (1 + SLACK) * us + SLACK_US:
         raise Refused(
             "clocks disagree",
@@ -417,8 +432,10 @@ def require_clocks_agree(us: float, wall_us: float) -> None:
 
 
 def at_work() -> bool:
-    """Whether something runs on the device though this judge's processes wait. The driver tells how busy
-    it was in the last fraction of a second; False where it tells nothing."""
+    """Whether something runs on the device while this judge's processes wait.
+
+    The driver reports the load of the last fraction of a second. False if it reports nothing.
+    """
     for _ in range(LOOKS):
         time.sleep(LOOK_SECONDS)
         if not utilization(first_seen()):
@@ -427,6 +444,6 @@ def at_work() -> bool:
 
 
 def digests(problem: Problem, source: str) -> Iterator[tuple[str, str]]:
-    """Of the two texts."""
+    """Yields the digests of the two texts."""
     for name, text in (("problem", problem.source), ("solution", source)):
         yield name, hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,5 @@
-"""How the judge times a solution, on a device that is a simulation: what calls take, and who is refused."""
+"""Tests how the judge times a solution on a simulated device: the times of calls, and the
+refusals."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -32,11 +33,11 @@ def get_init_inputs():
 """
 
 
-SERVED, REFERENCE = 30.0, 400.0  # microseconds of making inputs, and of the reference
+SERVED, REFERENCE = 30.0, 400.0  # Microseconds of making inputs, and of the reference.
 
 
 class Here:
-    """A solution in this process, asked as one in its own is."""
+    """A solution in this process with the interface of one in its own."""
 
     ended = False
 
@@ -70,8 +71,13 @@ class Here:
 
 @pytest.fixture
 def timed(monkeypatch, tmp_path):
-    """What the report says of a solution's time. model: gets the device too; late: see `Fake`. count: answers for the
-    solution, of the device and what an honest process does. skips: its process makes inputs in no time."""
+    """Returns the report on a solution's time.
+
+    model: also receives the device.
+    late: see `Fake`.
+    count: answers for the solution, given the device and what an honest process does.
+    skips: its process makes inputs in no time.
+    """
     monkeypatch.setattr(whole, "MOST_CALLS", 200)
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM)
@@ -99,7 +105,7 @@ def timed(monkeypatch, tmp_path):
             return found
 
         def reference():
-            """What else the device has to do makes it slow."""
+            """Other work on the device makes it slow."""
             return REFERENCE if judge.process is None or judge.process.ended else 9e9
 
         monkeypatch.setattr(Drawn, "filled", filled)
@@ -135,10 +141,10 @@ def test_an_honest_solution_has_the_time_that_its_calls_take(timed):
 
 
 def short(us):
-    """An honest solution whose calls take so long."""
+    """Returns an honest solution whose calls take so long."""
 
     def model(fake, x):
-        fake.cold = True  # no call finds what it needs in a cache
+        fake.cold = True  # No call finds its data in a cache.
         fake.call(us)
         return x * 2.0
 
@@ -197,14 +203,14 @@ def test_counted_calls_that_are_not_made_are_refused(timed, which):
     def count(fake, honest, request, scales):
         before = fake.host, fake.queue
         sums = honest(request, scales)
-        if which == "early":  # it computes after its answer: what it tells is of other calls
+        if which == "early":  # It computes after its answer, which is about other calls.
             fake.host, fake.queue = before
             told = kept.get("last", sums)
             kept["last"] = sums
             return [told[n % len(told)] for n in range(len(sums))]
         if which == "made up":
             return sums_like(sums)
-        if which == "skips":  # a tenth of long requests, which nobody adds up
+        if which == "skips":  # It does not sum a tenth of long requests.
             return [s if n % 10 or len(sums) < 50 else sums[n - 1] for n, s in enumerate(sums)]
         return [sums[0]] * len(sums)
 
@@ -215,7 +221,7 @@ def test_counted_calls_that_are_not_made_are_refused(timed, which):
 
 @pytest.mark.parametrize("every", [3, 10])
 def test_a_solution_that_skips_some_of_many_calls_is_refused(timed, every):
-    """Once more calls were made than are timed by events."""
+    """After more calls than are timed by events."""
     calls, kept = [], []
 
     def cheat(fake, x):
@@ -231,7 +237,8 @@ def test_a_solution_that_skips_some_of_many_calls_is_refused(timed, every):
 
 
 def test_a_solution_that_looks_ahead_sees_no_inputs_of_later_calls(timed):
-    """All inputs of a batch are contiguous in memory; it computes them together at the first of them."""
+    """All inputs of a batch are contiguous in memory. It computes them together at the first
+    call."""
     kept = {}
 
     def cheat(fake, x):
@@ -319,7 +326,7 @@ def test_work_that_events_do_not_span_is_refused(timed):
 
 
 def test_a_wait_before_the_timed_calls_hides_nothing(timed):
-    """What the calls before them take is no part of what the judge's clock shows."""
+    """The time of earlier calls does not appear on the judge's clock."""
     calls = []
 
     def cheat(fake, x):
@@ -347,7 +354,7 @@ def test_results_that_are_kept_by_where_inputs_lie_are_wrong(timed, key):
 
 
 def test_calls_that_only_count_are_refused(timed):
-    """It computes before and after those that are timed, and gives back what it has meanwhile."""
+    """It computes before and after the timed calls, and returns stored results meanwhile."""
     calls, kept = [], []
 
     def cheat(fake, x):
@@ -364,11 +371,11 @@ def test_calls_that_only_count_are_refused(timed):
 
 
 def test_a_result_that_is_scaled_as_its_inputs_are_is_refused(timed):
-    """A function that is homogeneous, of inputs that were those of an earlier call times a factor."""
+    """A homogeneous function, on inputs that are those of an earlier call times a factor."""
     kept = {}
 
     def cheat(fake, x):
-        key = bool(x[0, 0] > 0)  # which of two sets it is
+        key = bool(x[0, 0] > 0)  # Which of two sets it is.
         if key not in kept:
             kept[key] = x.clone(), honest(fake, x)
         before, result = kept[key]
@@ -410,7 +417,7 @@ WHOLE = PROBLEM.replace("torch.randn(6, 40)", "torch.randint(0, 1000, (6, 40))")
 
 
 def test_inputs_that_cannot_be_scaled_are_of_many_sets(timed):
-    """Of two sets the results could be kept."""
+    """The results of two sets could be stored."""
     assert timed(lambda fake, x: (fake.call(3000.0), x + 1)[1], problem=WHOLE).time["us"] > 2999.0
     kept = []
 
@@ -428,7 +435,7 @@ def test_inputs_that_cannot_be_scaled_are_of_many_sets(timed):
 
 
 def test_short_calls_on_integers_alone_have_no_time(timed):
-    """They could not be drawn afresh for thousands of calls."""
+    """They could not be drawn again for thousands of calls."""
     report = timed(lambda fake, x: (fake.call(50.0), x + 1)[1], problem=WHOLE)
     assert (report.time_kind, report.time) == ("no time", {})
     assert report.no_time == f"its process tells 50.0 us a call, {judging.NOT_COUNTED}"

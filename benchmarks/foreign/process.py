@@ -1,4 +1,5 @@
-"""A solution's process, as the judge sees it: asked with a limit, ended with all that it started."""
+"""A solution's process, from the judge's side: requests have a limit, and the end includes all
+child processes."""
 
 from __future__ import annotations
 
@@ -27,16 +28,16 @@ from search.evaluator.local import module_path
 from search.evaluator.sandbox import Limits, environment, grouped
 from search.evaluator.worker import become_reaper, end_all
 
-START_SECONDS = 300.0  # for the process to import PyTorch and shut itself in
-GRACE = 5.0  # seconds between the end of its line and its own
+START_SECONDS = 300.0  # For the process to import PyTorch and enter its sandbox.
+GRACE = 5.0  # Seconds between the end of its line and its own end.
 _OUTPUT = "output.txt"
-_COMPILERS = ("CUDA_HOME",)  # variables that say where an inline extension finds its compiler
-_TAIL = 300  # characters of a dead process's last words
+_COMPILERS = ("CUDA_HOME",)  # Variables with the path of the compiler for inline extensions.
+_TAIL = 300  # Characters of the last output of a dead process.
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[3:]; "
     "from benchmarks.foreign.served import main; main(int(sys.argv[1]), sys.argv[2])"
 )
-# What an error says where something is not installed here, and what that is.
+# Errors that report a missing installation, and the name of what is missing.
 _LACKS = (
     (r"No module named '([\w.]+)'", "the Python package `{}`"),
     (r"Torch not compiled with CUDA enabled", "a CUDA device"),
@@ -54,7 +55,7 @@ _LACKS = (
 
 
 class Refused(Exception):
-    """Why a solution is refused. kind: a word for programs; the message is for people."""
+    """A refusal of a solution. kind: a word for programs; the message is for people."""
 
     def __init__(self, kind: str, reason: str):
         super().__init__(reason)
@@ -64,19 +65,19 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class SolutionProcess:
-    """The process of a solution; end it."""
+    """The process of a solution. Call `end` after use."""
 
     limits: Limits
     place: str = "cpu"
-    seconds: float = 60.0  # that one answer may take
+    seconds: float = 60.0  # Limit of one answer.
     process: subprocess.Popen | None = None
     line: Line | None = None
     home: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="speciate-")))
-    sandbox: Mapping[str, str] = field(default_factory=dict)  # by layer, what holds
-    group: Group | None = None  # of all that it starts
+    sandbox: Mapping[str, str] = field(default_factory=dict)  # The active protection, by layer.
+    group: Group | None = None  # Contains everything that it starts.
 
     def start(self) -> None:
-        """Starts it: a program of its own, whose memory has never held what the judge knows."""
+        """Starts it as a separate program, whose memory has never held the judge's data."""
         become_reaper()
         here, there = socket.socketpair()
         folder = self.home / "own"
@@ -105,7 +106,7 @@ class SolutionProcess:
         self.sandbox = said["sandbox"]
 
     def end(self) -> None:
-        """Ends it, and all that it started; once more does nothing."""
+        """Ends it, and everything that it started. A second call does nothing."""
         if self.line is not None:
             self.line.socket.close()
         if self.process is not None and self.process.returncode is None:
@@ -122,26 +123,29 @@ class SolutionProcess:
             raise Refused("missing class", "the solution defines no class `ModelNew`")
 
     def make(self, arguments: Sequence[Any], state: Mapping[str, Any], seed: int) -> str:
-        """Makes a model; where its weights are from."""
+        """Makes a model. Returns the origin of its weights."""
         text = base64.b64encode(_pickled(arguments)).decode()
         said, _ = self._ask({"do": "make", "arguments": text, "seed": seed}, dict(state))
         return str(said.get("weights", ""))[:40]
 
     def call(self, inputs: Sequence[Any], most: int, listed: bool = False) -> tuple[Any, Any, dict]:
-        """The results of a call, the inputs as it left them, and what else it says. most: bytes of
-        all of these."""
+        """Returns the results of a call, the inputs after it, and the rest of the answer. most:
+        limit of all of these in bytes."""
         said, values = self._ask({"do": "call", "listed": listed}, list(inputs), most)
         if not isinstance(values, list) or len(values) != 2:
             raise Refused("forged", "its process sends what is no result")
         return values[0], values[1], said
 
     def hold(self, sets: Sequence[Any]) -> None:
-        """Sends the inputs that timed calls are given."""
+        """Sends the inputs of timed calls."""
         self._ask({"do": "hold"}, list(sets))
 
     def times(self, plan: Plan, weights: int) -> tuple[list[float], list[list[float]]]:
-        """Microseconds of the calls of a plan by the device's events, and sums over the results of each.
-        weights: the seed of those of the sums."""
+        """Returns the microseconds of a plan's calls by the device's events, and sums over the
+        results of each.
+
+        weights: the seed of the sums' weights.
+        """
         asked = {"do": "time", "plan": [list(each) for each in plan], "weights": weights}
         said, _ = self._ask(asked)
         try:
@@ -153,17 +157,18 @@ class SolutionProcess:
         return us, _sums(said, len(plan))
 
     def draw(self) -> None:
-        """Makes room for the inputs of calls that are counted."""
+        """Allocates the inputs of counted calls."""
         self._ask({"do": "draw"})
 
     def count(self, request: Request, scales: Sequence[float]) -> list[list[float]]:
-        """The sums over the results of each call of a request, see `counted`."""
+        """Returns the sums over the results of each call of a request, see `counted`."""
         asked = {"do": "count", "seed": request.seed, "calls": request.calls}
         said, _ = self._ask(asked | {"scales": list(scales)})
         return _sums(said, request.calls)
 
     def results(self, sets: int, most: int) -> list[Any]:
-        """What the last timed call gave, of each set. most: bytes of all of these."""
+        """Returns the results of the last timed call on each set. most: limit of all of these in
+        bytes."""
         _, found = self._ask({"do": "results"}, None, most)
         if not isinstance(found, list) or len(found) != sets:
             raise Refused("forged", "its process sends what are no results")
@@ -190,10 +195,10 @@ class SolutionProcess:
         return said, found
 
     def _death(self, table: dict[str, Any]) -> Refused:
-        """Why its process ended."""
+        """Returns the refusal for the end of its process."""
         assert self.process is not None, "it was started"
         end = os.pidfd_open(self.process.pid)
-        select.select([end], [], [], GRACE)  # for its own status to come through
+        select.select([end], [], [], GRACE)  # Waits for its exit status.
         os.close(end)
         status, _ = end_all(self.process.pid)
         self.process.returncode = number = os.waitstatus_to_exitcode(status)
@@ -228,7 +233,7 @@ def _pickled(arguments: Sequence[Any]) -> bytes:
 
 
 def _sums(said: dict[str, Any], calls: int) -> list[list[float]]:
-    """The sums of so many calls, as a process tells them."""
+    """Parses the sums of so many calls from a process."""
     try:
         sums = [[float(one) for one in each] for each in said["sums"]]
     except (KeyError, TypeError, ValueError):
@@ -247,7 +252,7 @@ def _text(said: dict[str, Any]) -> str:
 
 
 def _raised(doing: str, text: str) -> Refused:
-    """What an error of a solution means: something that is not installed here, or a fault."""
+    """Interprets an error of a solution: a missing installation, or a fault."""
     for pattern, lacks in _LACKS:
         if found := re.search(pattern, text):
             name = lacks.format(*found.groups())

@@ -1,6 +1,7 @@
-"""Cheats that others published: KernelBench's adversarial kernels, and rows of CUDA-L1 that compute nothing.
+"""Cheats that others published: KernelBench's adversarial kernels, and rows of CUDA-L1 that compute
+nothing.
 
-Their texts are not here: whoever wants them judged fetches both repositories.
+Their texts are not included. To judge them, fetch both repositories.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ADDRESSES = {
 SQUARE = "KernelBench/level1/1_Square_matrix_multiplication_.py"
 KERNELS = "src/kernelbench/unit_tests/test_kernels"
 ROWS = "optimized_cuda_code/h100.json"
-# What makes an extension of ATen calls alone one for the processor: the CUDA text is compiled as C++.
+# Compiles an extension that only calls ATen for the CPU: the CUDA text is compiled as C++.
 AS_CPP = {
     "cpp_sources=matmul_cuda_cpp": "cpp_sources=matmul_cuda_source",
     "cuda_sources=matmul_cuda_source,": "",
@@ -29,15 +30,15 @@ AS_CPP = {
 
 @dataclass(frozen=True, slots=True)
 class Cheat:
-    """A published cheat, and what the judge has to say of it."""
+    """A published cheat, and the expected verdict on it."""
 
     name: str
-    collection: str  # the repository that it is in
-    place: str | tuple[int, int]  # the file of a kernel, or the level and task of a row
-    why: str  # it must not pass
-    # Kinds of refusal that are right, each with words that its reason has.
+    collection: str  # Its repository.
+    place: str | tuple[int, int]  # The file of a kernel, or the level and task of a row.
+    why: str  # Why it must not pass.
+    # Correct kinds of refusal, each with words of its reason.
     expected: Mapping[str, str]
-    # Replaced in both texts without a GPU, so that it runs there; None where it needs one.
+    # Replacements in both texts without a GPU, so that it runs there. None if it needs a GPU.
     on_cpu: Mapping[str, str] | None = field(default_factory=dict)
 
 
@@ -102,21 +103,22 @@ CHEATS = (
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A problem and a solution, as files have them."""
+    """A problem and a solution, as in files."""
 
     problem: str
     solution: str
 
 
 def texts(cheat: Cheat, folders: Mapping[str, Path], on_cpu: bool) -> Texts:
-    """The texts of a cheat. folders: of each repository's checkout. KernelError where they are not there."""
+    """Returns the texts of a cheat. folders: of each repository's checkout. Raises KernelError if
+    they do not exist."""
     folder = folders[cheat.collection]
     found = _kernel(folder, cheat.place) if isinstance(cheat.place, str) else _row(folder, cheat)
     changes = cheat.on_cpu if on_cpu else {}
     if changes is None:
         raise KernelError(f"`{cheat.name}` needs a GPU", where="--device", allowed="cuda")
     for old, new in changes.items():
-        # Both have the sizes: a solution may know the problem's.
+        # Both contain the sizes: a solution may know the problem's.
         if old not in found.solution:
             raise KernelError(
                 f"`{cheat.name}` has no `{old}`: it is another version",
@@ -128,7 +130,7 @@ def texts(cheat: Cheat, folders: Mapping[str, Path], on_cpu: bool) -> Texts:
 
 
 def as_expected(cheat: Cheat, kind: str, reason: str) -> bool:
-    """Whether a refusal is one of those that are right."""
+    """Whether a refusal is an expected one."""
     return kind in cheat.expected and cheat.expected[kind] in reason
 
 

@@ -1,8 +1,8 @@
-"""The process that a solution runs in: shut in, told what to compute, never why.
+"""The process that a solution runs in: sandboxed, told what to compute, never why.
 
 It knows the solution's text, the arguments of its model, weights and inputs. The reference, the
-secret and the results that are right stay in the judge's process. Whatever this process says is
-the solution's word: the judge believes none of it.
+secret and the correct results stay in the judge's process. The judge trusts nothing that this
+process reports, because the solution controls it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from search.evaluator.groups import Group
 from search.evaluator.sandbox import Limits
 
 FILE = "solution.py"
-SAID = 400  # characters of an error
+SAID = 400  # Characters of an error.
 _FOLLOWED = re.compile(r"\bload_inline\b|cpp_extension")
 
 
@@ -44,7 +44,7 @@ def main(number: int, folder: str) -> None:
     group = first["group"]
     made = Group(tuple(map(Path, group["folders"])), group["held"]) if group else None
     said = sandbox.enter(Path(folder), limits, made)
-    clock = EventClock.of(place)  # before anything is loaded that could change it
+    clock = EventClock.of(place)  # Before anything is loaded that could change it.
     os.environ.update(sandbox.homes(Path(folder)))
     # Threads would share one limit and reorder sums from run to run.
     torch.set_num_threads(1)
@@ -65,22 +65,23 @@ def main(number: int, folder: str) -> None:
 
 
 class Served:
-    """What is asked of a solution, in this order: load, make, call, hold, time, results, draw, count."""
+    """The requests to a solution, in this order: load, make, call, hold, time, results, draw,
+    count."""
 
     def __init__(self, place: torch.device, clock: EventClock | None):
         self.place = place
         self.clock = clock
         self.names: dict[str, Any] = {}
         self.model: Any = None
-        self.sets: list[Any] = []  # of inputs that are timed
-        self.results: list[Any] = []  # of the last timed call on each
-        self.drawn: list[Drawn] = []  # the sets, for calls that are counted
-        self.own: set[str] = set()  # kernels that were launched, as far as is seen here
+        self.sets: list[Any] = []  # Sets of inputs that are timed.
+        self.results: list[Any] = []  # Results of the last timed call on each.
+        self.drawn: list[Drawn] = []  # The sets, for calls that are counted.
+        self.own: set[str] = set()  # Kernels that were launched, as far as visible here.
 
     def do_load(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
         """Runs the solution's file."""
         source = table["source"]
-        Path(FILE).write_text(source, encoding="utf-8")  # where Triton reads it
+        Path(FILE).write_text(source, encoding="utf-8")  # Triton reads it there.
         _follow(source, self.own.add)
         module = types.ModuleType("solution")
         module.__file__ = str(Path(FILE).absolute())
@@ -90,8 +91,10 @@ class Served:
         return {"kind": "loaded", "has": callable(self.names.get("ModelNew"))}, None
 
     def do_make(self, table: dict[str, Any], state: Any) -> tuple[dict[str, Any], Any]:
-        """Makes a model: weights by the seed, as KernelBench has them, and the reference's where
-        all names and shapes are the same."""
+        """Makes a model. Its weights follow from the seed, as in KernelBench.
+
+        They are the reference's if all names and shapes are equal.
+        """
         arguments = pickle.loads(base64.b64decode(table["arguments"]))
         torch.manual_seed(table["seed"])
         with self.place:
@@ -108,7 +111,7 @@ class Served:
         return {"kind": "made", "weights": "the reference's" if alike else "by the seed"}, None
 
     def do_call(self, table: dict[str, Any], inputs: Any) -> tuple[dict[str, Any], Any]:
-        """Calls the model; its results, and the inputs as the call left them."""
+        """Calls the model. Returns its results, and the inputs after the call."""
         given = self._placed(inputs)
         with torch.no_grad(), _listed(table.get("listed", False)) as operators:
             result = self.model(*given)
@@ -118,13 +121,13 @@ class Served:
         return said, [result, given]
 
     def do_hold(self, table: dict[str, Any], sets: Any) -> tuple[dict[str, Any], Any]:
-        """Has sets of inputs on the device."""
+        """Copies sets of inputs to the device."""
         self.sets = [self._placed(s) for s in sets]
         return {"kind": "held"}, None
 
     def do_time(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
-        """Times calls by the device's events. Nothing is sent but these times and a few sums: the judge's
-        clock runs."""
+        """Times calls with the device's events. It sends only these times and a few sums, because
+        the judge's clock runs."""
         assert self.clock is not None, "times are taken on a device"
         with torch.no_grad():
             found = self.clock.times(self.model, self.sets, table["plan"], table["weights"])
@@ -132,12 +135,12 @@ class Served:
         return {"kind": "times", "us": found.us, "sums": found.sums}, None
 
     def do_draw(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
-        """Makes room for the inputs of calls that are counted."""
+        """Allocates the inputs of counted calls."""
         self.drawn = [Drawn(s) for s in self.sets]
         return {"kind": "drawn"}, None
 
     def do_count(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
-        """Calls as often as is asked. Nothing is sent but a few sums: the judge's clock runs."""
+        """Calls as often as requested. It sends only a few sums, because the judge's clock runs."""
         request = Request(table["seed"], table["calls"])
         with torch.no_grad():
             sums = counted(self.model, self.drawn, request, table["scales"])
@@ -146,7 +149,7 @@ class Served:
         return {"kind": "counted", "sums": sums}, None
 
     def do_results(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
-        """What the last timed call on each set gave."""
+        """Returns the results of the last timed call on each set."""
         return {"kind": "results"}, self.results
 
     def _placed(self, inputs: Any) -> list[Any]:
@@ -156,7 +159,7 @@ class Served:
 
 
 class _Listed(TorchDispatchMode):
-    """Notes the names of PyTorch's operators."""
+    """Records the names of PyTorch's operators."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,9 +180,10 @@ def _listed(wanted: bool) -> Iterator[set[str]]:
 
 
 def _follow(source: str, launched: Callable[[str], None]) -> None:
-    """Has launches of kernels that are no library's told, for the toolchains that a text uses."""
+    """Records launches of kernels that belong to no library, for the toolchains that a text
+    uses."""
     if "triton" in source:
-        with contextlib.suppress(ImportError):  # which the text itself will say
+        with contextlib.suppress(ImportError):  # The text itself will report it.
             _follow_triton(launched)
     if _FOLLOWED.search(source):
         _follow_extensions(launched)
@@ -225,7 +229,7 @@ def _follow_extensions(launched: Callable[[str], None]) -> None:
 
 
 class _Extension:
-    """A compiled module whose calls are told."""
+    """A compiled module whose calls are recorded."""
 
     def __init__(self, module: Any, launched: Callable[[str], None]):
         self._module, self._launched = module, launched

@@ -1,4 +1,4 @@
-"""Shapes other than the listed one: the problem's own numbers, changed as a secret draws them."""
+"""Shapes other than the listed one: the problem's own numbers, changed by a secret draw."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ from frontends.kernelbench.problem import Problem
 from frontends.kernelbench.scaled import Site, edited, load_of, scaled, sites
 from ir.errors import KernelError
 
-LEAST = 2 / 3  # of a number of the scaled problem: the least that is drawn
-_KINDS = ((0, 1, 2, 3), (0, 1, 2), (0, 1), (0,))  # of numbers that are changed, the most first
+LEAST = 2 / 3  # Smallest draw, relative to a number of the scaled problem.
+# Kinds of numbers that are changed, the most first.
+_KINDS = ((0, 1, 2, 3), (0, 1, 2), (0, 1), (0,))
 
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
     """A problem at some sizes."""
 
-    name: str  # for people: "listed", or the numbers that differ
+    name: str  # For people: "listed", or the numbers that differ.
     problem: Problem
     listed: bool = False
 
 
 def drawn_shapes(problem: Problem, seed: int, count: int = 2) -> list[Shaped]:
-    """The problem at up to so many odd sizes, affordable ones, drawn with a seed; fewer where it runs at no
-    others. The problem runs."""
+    """Draws up to so many odd, affordable sizes of the problem with a seed. There are fewer if it
+    does not run at others.
+
+    This runs the problem.
+    """
     try:
         small = scaled(problem)
-    except KernelError:  # it does not run on tensors without values
+    except KernelError:  # It does not run on tensors without values.
         return []
     rng, found = random.Random(seed), []
     for changed in _changes(small, rng, count):
@@ -41,7 +45,7 @@ def drawn_shapes(problem: Problem, seed: int, count: int = 2) -> list[Shaped]:
 
 
 def _changes(problem: Problem, rng: random.Random, count: int) -> Iterator[dict[Site, int]]:
-    """Ways to change a problem's numbers, the most thorough first."""
+    """Yields ways to change a problem's numbers, the most thorough first."""
     all_sites = sites(problem.source)
     for kinds in _KINDS:
         some = [s for s in all_sites if s.kind in kinds]
@@ -65,7 +69,7 @@ def _runs(problem: Problem) -> bool:
     try:
         made = problem.made()
         made.model(*made.inputs)
-    except Exception:  # code of others, at sizes it was not written for
+    except Exception:  # Foreign code, at sizes it was not written for.
         return False
     return True
 

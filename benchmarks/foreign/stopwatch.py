@@ -1,4 +1,4 @@
-"""The clock of a device, as the solution's process reads it. The judge holds it against its own."""
+"""The clock of a device, as the solution's process reads it. The judge compares it with its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from benchmarks.foreign.frames import TENSORS
 from benchmarks.foreign.sums import Sums
 
 IDLE_RUNS, IDLE_TIMES = 50, 3
-UNCHANGED = 0  # a draw that changes nothing
-# Which set of inputs a call gets, and by which draw its floats are scaled.
+UNCHANGED = 0  # A draw that changes nothing.
+# The set of inputs of each call, and the draw that scales its floats.
 Plan = Sequence[tuple[int, int]]
 
 
@@ -23,15 +23,17 @@ Plan = Sequence[tuple[int, int]]
 class Timed:
     """Calls that were timed."""
 
-    us: list[float]  # microseconds of each by the device's events
-    sums: list[list[float]]  # of each call's results
-    results: list[Any]  # of each set a copy of its last result as it was given, where there is one
+    us: list[float]  # Microseconds of each call by the device's events.
+    sums: list[list[float]]  # Sums of each call's results.
+    results: list[Any]  # A copy of the last result on each set, if there is one.
 
 
 @dataclass(frozen=True, slots=True)
 class EventClock:
-    """Cold calls between device events. Its parts are looked up when it is made, before a solution is
-    loaded."""
+    """Cold calls between device events.
+
+    Its parts are looked up when it is made, before a solution is loaded.
+    """
 
     flush: Callable[[], None]
     mark: Callable[[], Any]
@@ -41,15 +43,15 @@ class EventClock:
 
     @staticmethod
     def of(place: torch.device) -> EventClock | None:
-        """That of a device; None for the processor, whose times are not taken."""
+        """Returns the clock of a device. None for the CPU, which is not timed."""
         if place.type == "cpu":
             return None
         gpu = CudaDevice()
         return EventClock(gpu.flush, gpu.mark, gpu.us_between, gpu.wait, gpu.now)
 
     def idle(self, sets: Sequence[Sequence[Any]], result: Any) -> float:
-        """Microseconds by the host's clock of a run that calls nothing: filling inputs, the flush, marks,
-        sums over a result. The most of a few."""
+        """Returns the microseconds by the host's clock of a run that calls nothing: filling inputs,
+        the flush, marks, sums over a result. It is the maximum of a few."""
         plan = [(n % len(sets), 1 + n) for n in range(IDLE_RUNS)]
         found = []
         for _ in range(1 + IDLE_TIMES):
@@ -61,10 +63,11 @@ class EventClock:
     def times(
         self, call: Callable[..., Any], sets: Sequence[Sequence[Any]], plan: Plan, weights: int
     ) -> Timed:
-        """Times each call of a plan. weights: the seed of those of the sums.
+        """Times each call of a plan. weights: the seed of the sums' weights.
 
-        No call has what an earlier one had, in the same memory, and of each result a sum is told: one that
-        returns what it has kept is wrong. What is copied and summed was computed when the clock stopped.
+        No call has the inputs of an earlier one in the same memory, and a sum of each result is
+        reported. A solution that returns a stored result is therefore wrong. Copies and sums use
+        what was computed when the clock stopped.
         """
         drawn, told = [Inputs(s) for s in sets], Sums(weights)
         marks, added, results = [], [], [None] * len(sets)
@@ -75,7 +78,7 @@ class EventClock:
             result = call(*given)
             marks.append((start, self.mark()))
             added.append(told.of(result, draw))
-            if draw == UNCHANGED:  # at once: each call may give the same memory
+            if draw == UNCHANGED:  # Immediately, because each call may return the same memory.
                 results[at] = tree_map(_own, result)
         self.wait()
         us = [self.us_between(a, b) for a, b in marks]
@@ -96,10 +99,11 @@ class Inputs:
         return any(self._scaled)
 
     def filled(self, draw: int) -> list[Any]:
-        """The inputs of a draw, whatever the last call left there.
+        """Returns the inputs of a draw, whatever the last call left there.
 
-        Each float is scaled by a factor of 0.5 to 1 that is the product of one for each of its places along
-        the axes. So no result follows from that of another draw; zeros, signs and the symmetry of a matrix stay.
+        Each float is scaled by a factor of 0.5 to 1, which is the product of one factor for each
+        axis index. So no result follows from that of another draw. Zeros, signs and the symmetry of
+        a matrix stay.
         """
         leaves, _ = tree_flatten(self._given)
         pairs = zip(tree_flatten(self._own)[0], leaves, self._scaled, strict=True)
@@ -113,7 +117,7 @@ class Inputs:
 
 
 def _factors(value: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
-    """What a tensor is multiplied by along each axis. Axes of one size have the same factors."""
+    """Yields the factors of a tensor along each axis. Axes of one size have the same factors."""
     rng = torch.Generator(value.device).manual_seed(seed)
     known: dict[int, torch.Tensor] = {}
     for axis, size in enumerate(value.shape):
@@ -124,12 +128,16 @@ def _factors(value: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
 
 
 def may_be_scaled(value: Any) -> bool:
-    """Whether it is a tensor of floats with an axis; those that are whole numbers alone may stand for labels or masks."""
+    """Whether a value is a tensor of floats with an axis.
+
+    Floats that are all integers may be labels or masks, so they are not scaled.
+    """
     if not isinstance(value, torch.Tensor) or not value.is_floating_point() or not value.ndim:
         return False
     return value.element_size() > 1 and not bool((value == value.round()).all())
 
 
 def _own(value: Any) -> Any:
-    """A tensor's copy. What is a subclass of one stays: to copy it could compute."""
+    """Returns a tensor's copy. A subclass of one is not copied, because copying it could
+    compute."""
     return value.detach().clone() if type(value) in TENSORS else value

@@ -1,4 +1,4 @@
-"""The clock that a solution's calls are timed by, on a device that is a simulation."""
+"""Tests the clock of a solution's calls on a simulated device."""
 
 import pytest
 import torch
@@ -69,7 +69,7 @@ def test_what_keeps_results_by_what_inputs_hold_computes_each_time(clock):
 def test_results_are_those_of_when_the_clock_stopped(clock):
     shared = torch.zeros(4)
     results = clock.times(lambda x, _: shared, SETS, PLAN, WEIGHTS).results
-    shared += 1  # too late
+    shared += 1  # Too late.
     assert all(torch.equal(r, torch.zeros(4)) for r in results)
 
 

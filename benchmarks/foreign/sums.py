@@ -1,4 +1,5 @@
-"""Sums over all of a result, by weights of a seed: numbers that nobody has who has not computed it all."""
+"""Sums over all of a result with seeded weights. Only a process that has computed all of it knows
+them."""
 
 from __future__ import annotations
 
@@ -11,28 +12,29 @@ from torch.utils._pytree import tree_flatten
 
 from benchmarks.foreign.frames import is_sent
 
-MOST = 1 << 27  # weights of a tensor: a longer one has them over and over
-SHIFTS = 1 << 16  # by how many places the weights of two calls may be apart
+MOST = 1 << 27  # Weights of a tensor. Longer tensors repeat them.
+SHIFTS = 1 << 16  # Limit of the shift between the weights of two calls.
 
 
 @dataclass(slots=True)
 class Sums:
-    """The sums of results. Weights are made once for each tensor of one, so a sum is one pass over it."""
+    """The sums of results. Weights are made once for each tensor, so a sum is one pass over it."""
 
     seed: int
     _weights: dict[tuple[Any, ...], torch.Tensor] = field(default_factory=dict)
 
     def of(self, result: Any, shift: int = 0) -> list[torch.Tensor]:
-        """Of each tensor of a result the sum of its elements by weights, one number. Nothing waits for the
-        device.
+        """Returns the weighted sum of the elements, one number for each tensor of a result. Nothing
+        waits for the device.
 
-        shift: where the weights of this call begin. With the same ones in all calls a linear function's sums
-        would be products of its inputs and of weights that it was applied to once.
+        shift: where the weights of this call begin. If all calls had the same weights, a linear
+        function's sums would be products of its inputs and of precomputed weights.
         """
         return [self._sum(n, t, shift % SHIFTS) for n, t in enumerate(_tensors(result))]
 
     def norms(self, result: Any) -> list[float]:
-        """Of each tensor the norm of what is added, as the weights are spread."""
+        """Returns the norm of the weighted elements for each tensor, as the weights are
+        distributed."""
         return [float(t.detach().double().norm()) / math.sqrt(12.0) for t in _tensors(result)]
 
     def _sum(self, place: int, tensor: torch.Tensor, shift: int) -> torch.Tensor:
@@ -52,7 +54,8 @@ class Sums:
         key = (place, part.numel(), part.dtype, part.device)
         if key not in self._weights:
             rng = torch.Generator(part.device).manual_seed(self.seed + place)
-            form = dict(dtype=torch.float32, device=part.device)  # whatever a solution's default is
+            # Independent of a solution's default.
+            form = dict(dtype=torch.float32, device=part.device)
             drawn = torch.rand(part.numel() + SHIFTS, generator=rng, **form)
             self._weights[key] = drawn.sub_(0.5).to(part.dtype)
         return self._weights[key]

@@ -1,4 +1,5 @@
-"""What is right: a problem's model in float64 and in its own formats, in the judge's process alone."""
+"""The correct results: a problem's model in float64 and in its own formats, only in the judge's
+process."""
 
 from __future__ import annotations
 
@@ -22,25 +23,27 @@ from ir.errors import KernelError
 from ir.reference.reference import NARROWEST
 from ir.spec import FLOATS
 
-TIMES = 2.0  # what `backends/tolerance.py` allows: layers of a module hand errors on
-NOISY = 2  # further runs of plain arithmetic
-MOST_PLAIN = 0.1  # of a result's norm: the error of plain arithmetic, above which it says nothing
+# Factor on the limit of `backends/tolerance.py`, because the layers of a module propagate errors.
+TIMES = 2.0
+NOISY = 2  # Further runs of plain arithmetic.
+# Error of plain arithmetic relative to a result's norm, above which it says nothing.
+MOST_PLAIN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A call whose results are known."""
+    """A call with known results."""
 
     inputs: list[Any]
-    exact: list[Any]  # leaves, in float64
-    plain: list[list[Any]]  # leaves of each run of plain arithmetic
+    exact: list[Any]  # Leaves in float64.
+    plain: list[list[Any]]  # Leaves of each run of plain arithmetic.
     structure: Any
-    left: list[Any]  # inputs as the reference leaves them
+    left: list[Any]  # Inputs after the reference's call.
     draw: str
 
     @staticmethod
     def of(model: torch.nn.Module, inputs: Sequence[Any], draw: str = "") -> Truth:
-        """Runs a model. inputs: those that a solution is given."""
+        """Runs a model. inputs: those of the solution."""
         own = [_clone(v) for v in inputs]
         first, structure = tree_flatten(called(model, own))
         others = [
@@ -52,13 +55,14 @@ class Truth:
 
     @property
     def defined(self) -> bool:
-        """Whether at least half of what plain arithmetic gives are numbers, in each result."""
+        """Whether at least half of each result of plain arithmetic is finite."""
         floats = [v for v in self.plain[0] if _is_float(v) and v.numel()]
         return all(float(v.isfinite().double().mean()) >= 0.5 for v in floats)
 
     @property
     def powerless(self) -> bool:
-        """Whether plain arithmetic is so far off that a comparison with it would let anything pass."""
+        """Whether plain arithmetic is so inaccurate that a comparison with it would accept
+        anything."""
         return any(
             _is_float(e) and e.numel() and _far(p.double(), e) > MOST_PLAIN
             for e, p in zip(self.exact, self.plain[0], strict=True)
@@ -66,12 +70,12 @@ class Truth:
 
     @property
     def bytes(self) -> int:
-        """What a solution may send: its results and the inputs, and a little."""
+        """Limit of what a solution may send: its results and the inputs, and a little more."""
         held = [v for v in (*self.plain[0], *self.inputs) if isinstance(v, torch.Tensor)]
         return sum(v.numel() * v.element_size() for v in held) + 4096
 
     def errors(self, got: Any, where: str) -> Errors:
-        """How far results are off; Refused where that is too far."""
+        """Returns the errors of results. Raises Refused if they are too large."""
         leaves, structure = tree_flatten(got)
         if structure != self.structure:
             raise Refused("form", f"{where}: the results are {structure}, not {self.structure}")
@@ -108,7 +112,7 @@ class Truth:
         return next((d for d in NARROWEST if d in used), "bf16" if used else "f32")
 
     def require_inputs_kept(self, left: Any, where: str) -> None:
-        """Refused where a solution changed what the reference leaves as it is."""
+        """Refuses a solution that changed inputs which the reference leaves unchanged."""
         leaves, expected = tree_flatten(left)[0], tree_flatten(self.left)[0]
         if len(leaves) != len(expected):
             raise Refused("forged", f"{where}: its process sends other inputs back")
@@ -118,7 +122,8 @@ class Truth:
 
 
 def require_certain(model: torch.nn.Module, inputs: Sequence[Any], where: str) -> None:
-    """KernelError where a model draws numbers, which nothing can be compared with."""
+    """Raises KernelError for a model that draws random numbers, because its results cannot be
+    compared."""
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)
@@ -133,12 +138,12 @@ def require_certain(model: torch.nn.Module, inputs: Sequence[Any], where: str) -
 
 
 def same_values(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of one form hold the same bits."""
+    """Whether two tensors of one shape and dtype have the same bits."""
     return same_bits(a.detach().cpu(), b.detach().cpu())
 
 
 def still(first: Any, second: Any) -> list[bool]:
-    """Of each result of two calls, whether it holds the same bits."""
+    """Returns for each result of two calls whether it has the same bits."""
     pairs = zip(tree_flatten(first)[0], tree_flatten(second)[0], strict=True)
     return [
         isinstance(a, torch.Tensor) and _form(a) == _form(b) and same_values(a, b) for a, b in pairs
@@ -146,7 +151,7 @@ def still(first: Any, second: Any) -> list[bool]:
 
 
 def called(model: torch.nn.Module, inputs: Sequence[Any]) -> Any:
-    """The result of a call that leaves nothing in the model."""
+    """Calls a copy of the model, so that its state does not change."""
     with torch.no_grad():
         return copy.deepcopy(model)(*inputs)
 
@@ -171,7 +176,7 @@ def _double(value: Any) -> Any:
 
 
 def _far(plain: torch.Tensor, exact: torch.Tensor) -> float:
-    """The norm of an error over that of the result, where both are numbers."""
+    """Returns the norm of an error over that of the result, where both are finite."""
     finite = plain.isfinite() & exact.isfinite()
     plain, exact = plain.where(finite, 0.0), exact.where(finite, 0.0)
     top = float(exact.abs().max())
@@ -195,7 +200,7 @@ def _form(value: Any) -> str:
 
 
 def _array(value: torch.Tensor) -> np.ndarray:
-    """Values as the comparison holds them: 16 bits and less in f32."""
+    """Converts values to an array for the comparison. Formats of 16 bits and less become f32."""
     value = value.detach().cpu()
     if value.is_floating_point() and value.element_size() < 4 and value.dtype != torch.float16:
         value = value.float()

@@ -1,4 +1,5 @@
-"""What calls take at most: requests of lengths that only the judge knows, of a solution, the reference and nothing."""
+"""Upper bounds on call times, from requests of secret lengths: of a solution, the reference and an
+empty call."""
 
 from __future__ import annotations
 
@@ -18,13 +19,14 @@ from benchmarks.foreign.stopwatch import Inputs
 from benchmarks.foreign.sums import Sums
 from benchmarks.foreign.truth import called
 
-REQUESTS, SECONDS = 9, 0.2  # of each, and what the longest of them should take
+REQUESTS, SECONDS = 9, 0.2  # Requests of each, and the wanted time of the longest.
 LEAST_CALLS, MOST_CALLS, MOST_SUMS = 32, 4096, 16384
-CHECKED = 384  # calls whose sums are compared
-# How far a result moves the next inputs, in periods of their factors for its norm: far enough that who does not have it
-# cannot guess them, and so little that the errors which it may have (a share of its norm) leave no choice of them.
+CHECKED = 384  # Calls whose sums are compared.
+# How far a result moves the next inputs, in periods of their factors for its norm. It is far enough
+# that the inputs cannot be guessed without the result, and so little that its allowed errors (a
+# share of its norm) leave no choice of them.
 MOST_MOVED, MOVED_BY_ERRORS = 64.0, 0.25
-UNSTEADY = 0.5  # share by which the median of requests may take longer than the fastest
+UNSTEADY = 0.5  # Share by which the median of requests may exceed the fastest.
 _Ask = Callable[[Request], list[list[float]]]
 
 
@@ -37,7 +39,7 @@ class Counts(Protocol):
 
 
 class Clocked(Protocol):
-    """What something gives, and the seconds it took by the judge's clock."""
+    """A value, and the seconds it took by the judge's clock."""
 
     @property
     def value(self) -> Any: ...
@@ -48,44 +50,48 @@ class Clocked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request, and what the solution told of it."""
+    """A request, and the solution's answer."""
 
     request: Request
     sums: list[list[float]]
 
     @property
     def finite(self) -> bool:
-        """Whether all sums are numbers. After one that is none all inputs would be none."""
+        """Whether all sums are finite. After one that is not, all inputs would not be either."""
         return all(isfinite(s) for sums in self.sums for s in sums)
 
 
-Counted = tuple[PerCall, list[Answered]]  # what calls take, and what was told of them
+Counted = tuple[PerCall, list[Answered]]  # The time of calls, and the answers.
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What calls take with all that serves them. nothing: a call that returns what it has, so what serving takes."""
+    """The time of calls with their overhead. nothing: a call that returns its input, so only the
+    overhead."""
 
     solution: PerCall
     reference: PerCall
     nothing: PerCall
-    runs: int  # of the solution
+    runs: int  # Runs of the solution.
 
     @property
     def speedup(self) -> float:
-        """Of times with all that serves calls, the same on both sides where a process serves as it should."""
+        """The ratio of times with overhead, which is the same on both sides if a process serves as
+        it should."""
         return self.reference.us / self.solution.us
 
     @property
     def speedup_at_least(self) -> float:
-        """Of the reference without what serves calls, and the solution with it: whatever the solution's process
-        leaves out of serving, this does not grow beyond what its calls gain."""
+        """The ratio of the reference without overhead to the solution with it.
+
+        Whatever overhead the solution's process avoids, this does not exceed the gain of its calls.
+        """
         reference, nothing, solution = self.reference, self.nothing, self.solution
         least = reference.us - nothing.us - reference.within_us - nothing.within_us
         return max(0.0, least) / (solution.us + solution.within_us)
 
     def table(self) -> dict[str, float]:
-        """As a report has it, in microseconds."""
+        """Returns the table for a report, in microseconds."""
         return {
             "us": self.solution.us,
             "within_us": self.solution.within_us,
@@ -99,8 +105,13 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Calls at one shape. sets: of inputs. result: one of the reference's. seed: of requests, a secret. share: of a sum's
-    norm, that it may be off."""
+    """Calls at one shape.
+
+    sets: of inputs.
+    result: one of the reference's.
+    seed: of requests, a secret.
+    share: limit of the error of a sum, relative to its norm.
+    """
 
     model: torch.nn.Module
     sets: Sequence[Sequence[Any]]
@@ -109,7 +120,7 @@ class Counting:
     share: float
 
     def asked(self, process: Counts, clocked: Callable[[Callable[[], Any]], Clocked]) -> Counted:
-        """What a solution's calls take, and what it told of them."""
+        """Returns the time of a solution's calls, and its answers."""
         process.draw()
         scales = self.scales
         return self._counted(lambda request: process.count(request, scales), clocked)
@@ -120,8 +131,11 @@ class Counting:
         clocked: Callable[[Callable[[], Any]], Clocked],
         wait: Callable[[], None],
     ) -> Whole:
-        """The same of the reference and of nothing, here. The solution's process has ended: it could keep the device at
-        work meanwhile, and the reference slow. wait: for the device."""
+        """Measures the reference and an empty call in this process.
+
+        The solution's process has ended, because it could keep the device busy and slow the
+        reference. wait: for the device.
+        """
         drawn, scales = [Drawn(s) for s in self.sets], self.scales
 
         def own(call: Callable[..., Any]) -> PerCall:
@@ -134,12 +148,12 @@ class Counting:
             return self._counted(count, clocked)[0]
 
         per, answered = solution
-        reference = own(copy.deepcopy(self.model))  # calls may change it
+        reference = own(copy.deepcopy(self.model))  # Calls may change it.
         runs = sum(a.request.calls for a in answered)
         return Whole(per, reference, own(lambda *_: self.result), runs)
 
     def _counted(self, ask: _Ask, clocked: Callable[[Callable[[], Any]], Clocked]) -> Counted:
-        """Requests of lengths and seeds that are drawn by the secret, in that order."""
+        """Makes requests of lengths and seeds that the secret determines, in that order."""
         rng = random.Random(self.seed)
         most = self._calls(clocked(partial(ask, _request(rng, LEAST_CALLS))).seconds)
         requests = [_request(rng, rng.randint((most + 1) // 2, most)) for _ in range(REQUESTS)]
@@ -149,24 +163,24 @@ class Counting:
 
     @property
     def possible(self) -> bool:
-        """Whether no two calls have the same inputs, and sums are numbers."""
+        """Whether no two calls have the same inputs, and sums are finite."""
         vary = Inputs(self.sets[0]).vary
         return vary and any(self.scales) and all(isfinite(n) for n in Sums(0).norms(self.result))
 
     @property
     def scales(self) -> list[float]:
-        """What sums are multiplied by where the next call's inputs follow from them."""
+        """The factors of sums where the next call's inputs depend on them."""
         norms, moved = Sums(0).norms(self.result), min(MOST_MOVED, MOVED_BY_ERRORS / self.share)
         return [moved / norm if isfinite(norm) and norm > 1e-30 else 0.0 for norm in norms]
 
     def _calls(self, seconds: float) -> int:
-        """Of the longest request, where the first took so long."""
+        """Returns the calls of the longest request, given the time of the first."""
         most = min(MOST_CALLS, MOST_SUMS // max(1, len(self.scales)))
         wanted = int(SECONDS / max(seconds, 1e-9) * LEAST_CALLS)
         return max(LEAST_CALLS, min(most, wanted))
 
     def require_sums(self, answered: Sequence[Answered]) -> None:
-        """Refused where sums are not those of calls' inputs, of calls that are drawn now."""
+        """Refuses sums that do not belong to the inputs of randomly chosen calls."""
         drawn, rng, scales = (
             [Drawn(s) for s in self.sets],
             random.Random(self.seed + 1),
@@ -174,7 +188,7 @@ class Counting:
         )
         for each in answered:
             for n, total in enumerate(each.sums):
-                if not all(map(isfinite, total)):  # all that follow would be no numbers either
+                if not all(map(isfinite, total)):  # All that follow would not be finite either.
                     raise Refused("wrong", f"in a counted call, number {n}: a sum is no number")
             count = min(each.request.calls, CHECKED // REQUESTS)
             chosen = set(rng.sample(range(each.request.calls), count))
@@ -186,7 +200,8 @@ class Counting:
     def _right(
         self, drawn: Sequence[Drawn], scales: Sequence[float], each: Answered, chosen: set[int]
     ) -> Iterator[tuple[int, Any, Sums, int]]:
-        """The reference's results of chosen calls, whose inputs follow from the sums that were told."""
+        """Yields the reference's results of chosen calls. Their inputs follow from the reported
+        sums."""
         for batch in batches(each.request, len(drawn), drawn[0].together):
             here = [n for n in range(len(batch.shifts)) if batch.first + n in chosen]
             if not here:
@@ -203,7 +218,8 @@ class Counting:
 def require_same(
     where: str, said: Sequence[float], right: Any, sums: Sums, shift: int, share: float
 ) -> None:
-    """Refused where the sums of a call are not those of a result. share: of a sum's norm, that they may be off."""
+    """Refuses sums of a call that are not those of a result. share: limit of their error, relative
+    to a sum's norm."""
     expected, spread = [float(s) for s in sums.of(right, shift)], sums.norms(right)
     if len(said) == len(expected) and all(
         abs(a - b) <= share * most or (isnan(a) and isnan(b)) or a == b

@@ -1,1 +1,1 @@
-"""KernelBench's problems as kernels of a target: how many are right, and what it takes."""
+"""Compiles KernelBench's problems for a target, and counts how many are correct."""

@@ -1,8 +1,8 @@
-"""Turns KernelBench's problems into kernels of a target, and writes a result file.
+"""Compiles KernelBench's problems to kernels of a target, and writes a result file.
 
 Each problem is scaled (with --reduced), imported, scheduled, lowered, built, run and compared with
-PyTorch, in a process of its own. Rows are written as they are done, and those that are done are
-left alone, so a run that stops can go on. What runs is code of others: the checkout's.
+PyTorch, in its own process. Each row is written when it is complete. Existing rows are kept, so an
+interrupted run can be continued. This runs foreign code: the checkout's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a problem failed."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a problem failed."""
     asked = _parser().parse_args(arguments)
     try:
         chosen = [e for n in asked.level for e in entries(asked.problems, n, asked.only)]
@@ -84,7 +84,7 @@ def _tried(asked: argparse.Namespace, known: Row, entry: ProblemFile) -> Row:
 
 
 def line(row: Row) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     took = " ".join(f"{k}={row[k]:.1f}" for k in row if k.endswith("_s"))
     what = f"{row['problem']}: {row.get('kernels', '-')} kernels, {took}"
     if row["correct"]:

@@ -1,7 +1,7 @@
-"""An attempt at a problem: scaled, imported, scheduled, lowered, built, run and judged; for a
-process apart.
+"""An attempt at a problem in its own process: scaled, imported, scheduled, lowered, built, run and
+judged.
 
-What is known after each stage is written into a file, so that it is there when the process is not.
+After each stage it writes what is known to a file, which survives a failure of the process.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ SEEDS = (0, 1)
 
 @dataclass(frozen=True, slots=True)
 class ProblemAttempt:
-    """What a process is asked for."""
+    """The task of a process."""
 
     path: Path
     target: str
     reduced: bool
-    notes: Path  # the file that its row is written into
-    backend: str | None = None  # None: the target's first
+    notes: Path  # The file of its row.
+    backend: str | None = None  # None: the target's first.
 
 
 def attempt(task: ProblemAttempt) -> dict[str, Any]:
-    """The row of a problem; whatever goes wrong with it is its reason."""
+    """Returns the row of a problem. Every failure becomes its reason."""
     notes = Notes(task.notes)
     with notes.faults(), tempfile.TemporaryDirectory(prefix="problem-") as folder:
         _attempt(task, notes, Path(folder))
@@ -63,7 +63,7 @@ def _attempt(task: ProblemAttempt, notes: Notes, folder: Path) -> None:
     shapes = [list(t.shape) for t in calls[0].inputs if isinstance(t, torch.Tensor)]
     notes.note(shapes=shapes)
     with notes.stage("import"):
-        # Made anew, not copied: a copy shares what the module holds in functions.
+        # Made again, not copied: a copy shares what the module holds in functions.
         made = imported(problem.made(SEEDS[0]).model, calls[0].inputs, name=problem.name)
     against = "module" if made.seed is None else "module, with the draws of its equations"
     notes.note(equations=len(made.spec.equations), against=against)
@@ -93,7 +93,7 @@ def _compiled(made: Imported, task: ProblemAttempt, notes: Notes, folder: Path) 
 
     with notes.stage("schedule"):
         network = partition(made.spec, {}, made.aliases, emitted, takes=kernels.takes)
-    with notes.stage("lower"):  # once more, with the schedules that were chosen
+    with notes.stage("lower"):  # Again, with the chosen schedules.
         for spec in tried:
             nest = lower(spec, kernels.emit(spec)[0].schedule, machine, {})
             kernels.backend.emit(nest, machine)
@@ -112,8 +112,12 @@ def _bound(made: Imported, call: ProblemRun, run: Run) -> BoundCall:
 
 
 def _trial(made: Imported, call: ProblemRun, got: Any, again: torch.nn.Module) -> ThreeResults:
-    """What PyTorch gives, at the problem's dtypes, and in float64 by the same module made again.
-    Where numbers are drawn, which no two libraries do alike, it is given those of the equations."""
+    """Returns PyTorch's results at the problem's dtypes, and those in float64 by the same module
+    made again.
+
+    If the module draws random numbers, it uses those of the equations, because no two libraries
+    draw the same.
+    """
     plain, truth = copy.deepcopy(call.model), again.double()
     inputs, wide = _copied(call.inputs), _copied(call.inputs, wide=True)
     if made.seed is not None:

@@ -1,4 +1,4 @@
-"""An attempt leaves a row: what is right, what is not, and how far it came."""
+"""Tests that an attempt leaves a row: correct and wrong results, and the last stage."""
 
 import json
 

@@ -1,9 +1,9 @@
-"""The check of a contest: by the suite's rule, and against float64 with eager's error as measure.
+"""The check of a contest: by the suite's rule, and against float64 relative to eager's error.
 
-Eager convolutions run in TF32 where PyTorch's flags say so, and may then themselves be further from
-float64 than the suite's tolerance. So a result is right where its error against float64 is not much
-larger than eager's, and it passes the suite's check: as it stands, or with eager in f32, or in
-neither where eager in its own precision does not pass it against float64.
+Eager convolutions run in TF32 if PyTorch's flags say so. They may then differ from float64 by more
+than the suite's tolerance. So a result is correct if its error against float64 is not much larger
+than eager's, and it passes the suite's check against eager, or against eager in f32. The suite's
+check is skipped if eager in its own precision does not pass it against float64.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from frontends.kernelbench.problem import Problem
 from frontends.pytorch.redrawn import redrawn
 from ir.reference.reference import evaluate_storage
 
-AFFORDABLE = 0.3  # seconds of an eager call up to which float64 is computed too
-ROOM = 12  # times the inputs' bytes that have to be free for it
+AFFORDABLE = 0.3  # Seconds of an eager call up to which float64 is computed too.
+ROOM = 12  # Free memory that float64 needs, relative to the inputs.
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemCheck:
-    """What is checked."""
+    """The subject of a check."""
 
     problem: Problem
     venue: Venue
     ours: CompiledModule
-    theirs: torch.nn.Module  # the module, on the venue's device
-    inputs: tuple[Any, ...]  # of a first call
-    # What a trial is done in: a turn on the device
+    theirs: torch.nn.Module  # The module, on the venue's device.
+    inputs: tuple[Any, ...]  # Inputs of a first call.
+    # Gives the trial access to the device.
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def made(self) -> dict[str, Any]:
-        """The fields of a row that tell of correctness, with a reason where it is wrong."""
+        """Returns the fields of a row about correctness, with a reason if it is wrong."""
         with self.turn():
             wide = self._wide()
         passed = faults = in_f32 = 0
@@ -80,18 +80,19 @@ class ProblemCheck:
     def _why(self, suite: dict[str, Any], exact: dict[str, Any]) -> str:
         if suite["passed"] == suite["trials"] or suite["passed_with_f32"] == suite["trials"]:
             return ""
-        if exact["eager_passes"] is False:  # in its own precision it is not near enough either
+        if exact["eager_passes"] is False:  # Eager in its own precision is not close enough either.
             return ""
         return f"the suite's check: {suite['fault']}"
 
     def _theirs(self, module: torch.nn.Module, inputs: tuple[Any, ...], seed: int) -> Any:
-        """What PyTorch gives; with the numbers that our equations draw, where they draw any."""
+        """Returns PyTorch's results. If our equations draw random numbers, PyTorch uses the
+        same."""
         if self.ours.made.seed is None:
             return module(*inputs)
         return redrawn(module, inputs, seed, by=evaluate_storage)[0]
 
     def _fault_in_f32(self, got: Any, inputs: tuple[Any, ...], seed: int) -> str:
-        """The suite's check against eager without TF32."""
+        """Checks by the suite's rule against eager without TF32."""
         if not torch.backends.cudnn.allow_tf32 or self.venue.place == "cpu":
             return "eager is in f32 already"
         torch.backends.cudnn.allow_tf32 = False
@@ -101,11 +102,11 @@ class ProblemCheck:
             torch.backends.cudnn.allow_tf32 = True
 
     def _wide(self) -> Callable[[], torch.nn.Module] | str:
-        """The module in float64 as it is before any call; or why there is none."""
+        """Returns the module in float64 as it is before any call, or why there is none."""
         size = sum(t.nbytes for t in self.inputs if isinstance(t, torch.Tensor))
         if ROOM * size > self.venue.free():
             return "there is no room for float64"
-        probe = copy.deepcopy(self.theirs)  # whose state a call may change
+        probe = copy.deepcopy(self.theirs)  # A call may change its state.
         probe(*self.inputs)
         self.venue.settled()
         began = time.perf_counter()
@@ -113,20 +114,21 @@ class ProblemCheck:
         self.venue.settled()
         if (took := time.perf_counter() - began) > AFFORDABLE:
             return f"an eager call takes {took:.2f} s, which in float64 would take too long"
-        # Made anew: what a module holds in functions, a copy of it shares.
+        # Made again: a copy shares what a module holds in functions.
         given = self.problem.made(SEED, place=self.venue.place)
         return _double(given.model.to(self.venue.place))
 
     def _exact(
         self, wide: Any, inputs: tuple[Any, ...], seed: int, got: Any, expected: Any
     ) -> dict[str, Any]:
-        """Against float64: the verdict, and whether eager passes the suite's check against it."""
+        """Compares with float64. Returns the verdict, and whether eager passes the suite's check
+        against it."""
         unknown = {"rel_err": None, "reference_rel_err": None, "eager_passes": None, "reason": ""}
         if isinstance(wide, str):
             return unknown | {"against": f"eager alone: {wide}"}
         try:
             truth = self._theirs(wide, tree_map(_wide_tensor, inputs), seed)
-        except Exception as error:  # a module that makes tensors of f32 in its call
+        except Exception as error:  # For example a module that makes f32 tensors in its call.
             words = f"{type(error).__name__}: {error}".splitlines()[0]
             return unknown | {"against": f"eager alone: float64 raises {words}"[:200]}
         found = verdict([ThreeResults(got, expected, truth)])
@@ -147,7 +149,7 @@ class ProblemCheck:
 
 
 def _double(module: torch.nn.Module) -> torch.nn.Module:
-    """A module in float64, tensors that are plain attributes included."""
+    """Converts a module to float64, including tensors that are plain attributes."""
     module.double()
     for part in module.modules():
         for name, value in list(vars(part).items()):

@@ -1,7 +1,8 @@
 """A contest: one prepared problem on a device, checked, profiled and timed against PyTorch.
 
-A program of its own, which `benchmarks.kernelbench.race` starts, several at a time. What is known after each
-stage is in a file, so that it is there when the process is not. While a time is taken, all others are stopped.
+`benchmarks.kernelbench.race` starts several of these programs in parallel. After each stage a
+program writes what is known to a file, which survives a failure of the process. While one takes a
+time, all others are stopped.
 """
 
 from __future__ import annotations
@@ -36,21 +37,24 @@ from frontends.compiled.saved import call_of
 from frontends.kernelbench.problem import Problem
 from frontends.pytorch.call import state_of
 
-SETS = 3  # of inputs that calls go around
-SETS_BYTES = 4 << 30  # that they may take together
-GRAPH_BYTES = 1 << 30  # of inputs and workspace, up to which a call is captured as a graph too
-COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
-LONGEST = 8  # kernels whose times a row tells
-NAME = 60  # characters of a kernel's name in a row
+SETS = 3  # Sets of inputs that the calls alternate between.
+SETS_BYTES = 4 << 30  # Limit of their total size.
+# Limit of inputs and workspace, up to which a call is also captured as a graph.
+GRAPH_BYTES = 1 << 30
+COPIES = ("Memcpy", "Memset")  # Work of a device's copy engine, which is not a kernel.
+LONGEST = 8  # Kernels whose times a row has.
+NAME = 60  # Characters of a kernel's name in a row.
 
 
 def machine_facts(rehearsed: bool) -> dict[str, Any]:
-    """What a result file says of the machine. The first process apart imports what all need."""
+    """Returns the facts about the machine for a result file. The first child process imports what
+    all need."""
     return facts(rehearsed)
 
 
 def contest(asked: argparse.Namespace) -> dict[str, Any]:
-    """The row of a problem; whatever goes wrong with it is its reason. asked: the options of this program."""
+    """Returns the row of a problem. Every failure becomes its reason. asked: the options of this
+    program."""
     return row_of(asked, _held)
 
 
@@ -63,16 +67,17 @@ class _Contest:
 
     def __init__(self, asked: argparse.Namespace, notes: Notes, held_at: Venue, lock: DeviceLock):
         self.asked, self.notes, self.venue, self.lock = asked, notes, held_at, lock
-        self.functions: frozenset[str] = frozenset()  # that our sources define
+        self.functions: frozenset[str] = frozenset()  # Functions that our sources define.
         file = asked.folder / PROBLEM
         self.problem = Problem(asked.folder.name, file.read_text("utf-8"), str(file))
 
     def held(self) -> None:
-        """All of it: what is known goes into the notes."""
+        """Runs all stages. Results go into the notes."""
         with self.notes.stage("load"):
             ours, theirs, inputs = self._loaded()
         with self.notes.stage("check"):
-            # Numbers are drawn on the processor, for minutes where they are many: nobody waits for that.
+            # Numbers are drawn on the CPU, for minutes if they are many. Other processes need not
+            # wait for that.
             turn = self.lock.held if ours.made.seed is None else nullcontext
             check = ProblemCheck(self.problem, self.venue, ours, theirs, inputs, turn)
             self.notes.note(**check.made())
@@ -105,11 +110,13 @@ class _Contest:
     def _captured(
         self, ours: CompiledModule, sets: Sequence[tuple[Any, ...]]
     ) -> dict[str, TimedCall]:
-        """Our call as a CUDA graph, which copies its inputs at each call. None where that cannot gain
-        anything, as launches take no time beside kernels of large tensors; and where its results are
-        not those of the call. Both draw the same numbers, at each call the next ones. Where numbers are
-        drawn, results must be equal in all bits: a tolerance may hide that a graph draws the same ones
-        again."""
+        """Returns our call as a CUDA graph, which copies its inputs at each call.
+
+        It returns nothing if a graph cannot gain anything, because launches are hidden by kernels
+        of large tensors, or if its results differ from those of the call. Both draw the same random
+        numbers, at each call the next ones. With random numbers, results must be equal in all bits:
+        a tolerance may hide that a graph draws the same ones again.
+        """
         size = _bytes(sets[0]) + ours.program.plan.bytes
         if self.venue.time_kind != "measured" or size > GRAPH_BYTES:
             return {}
@@ -118,7 +125,7 @@ class _Contest:
             differ = fault if ours.made.seed is None else _unequal
             wrong = [words for s in sets[::-1] if (words := differ(graph(*s), ours(*s)))]
             self.venue.settled()
-        except Exception as error:  # what a call does in a capture is its own affair
+        except Exception as error:  # A call may fail in any way during a capture.
             wrong = [f"{type(error).__name__}: {error}"]
         if wrong:
             self.notes.note(uncaptured=wrong[0][:MOST_WORDS])
@@ -129,7 +136,7 @@ class _Contest:
 
     def _loaded(self) -> tuple[CompiledModule, torch.nn.Module, tuple[Any, ...]]:
         place = self.venue.place
-        given = self.problem.made(SEED, place=place)  # first, as it opens the device
+        given = self.problem.made(SEED, place=place)  # First, because it opens the device.
         theirs = given.model.to(place)
         inputs = tree_map(lambda x: _at(x, place), given.inputs)
         sealed = unseal(self.asked.folder / RECORD)
@@ -152,8 +159,8 @@ class _Contest:
         return ours, theirs, inputs
 
     def _profiled(self, ours: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
-        """What ran on the device in one call, and whether it was ours alone. Copies are no kernels;
-        they are counted."""
+        """Records the launches on the device in one call, and whether they are only ours. Copies
+        are not kernels; they are counted."""
         seen = self.venue.seen(ours, inputs)
         launched = [name for name in seen if not name.startswith(COPIES)]
         external = sorted(set(launched) - self.functions)
@@ -167,8 +174,11 @@ class _Contest:
             self.notes.note(reason=f"other kernels ran: {external[:3]}"[:MOST_WORDS])
 
     def _longest(self, call: TimedCall, inputs: tuple[Any, ...]) -> dict[str, float]:
-        """The microseconds of the kernels that take longest in one call, all launches of each together.
-        They tell where the time of a row goes; the row's own time is measured without a profiler."""
+        """Returns the microseconds of the slowest kernels in one call, with all launches of each
+        together.
+
+        They show how the time of a row is spent. The row's own time is measured without a profiler.
+        """
         total: dict[str, float] = {}
         for name, us in self.venue.launches(call, inputs):
             total[name[:NAME]] = total.get(name[:NAME], 0.0) + us
@@ -176,13 +186,13 @@ class _Contest:
         return {name: round(total[name], 1) for name in longest}
 
     def _sets(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Several sets of inputs, as many as there is room for; floats are shifted."""
+        """Returns several sets of inputs, as many as fit. Floats are shifted."""
         count = max(1, min(SETS, SETS_BYTES // max(_bytes(inputs), 1)))
         return [inputs, *(tree_map(lambda x, n=n: _shifted(x, n), inputs) for n in range(1, count))]
 
 
 def _unequal(got: Any, expected: Any) -> str:
-    """Why results are not the same bits as others; empty where they are."""
+    """Returns why results differ in any bit. Empty if they are equal."""
     pairs = list(zip(tree_leaves(got), tree_leaves(expected), strict=True))
     bits = ((a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8)) for a, b in pairs)
     return "" if all(torch.equal(a, b) for a, b in bits) else "it draws other numbers than the call"
@@ -205,7 +215,7 @@ def _shifted(item: Any, turn: int) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The program: writes the row of a problem."""
+    """Runs the program: writes the row of a problem."""
     return hold(_parser().parse_args(arguments), _held)
 
 

@@ -1,4 +1,4 @@
-"""Our call as a graph counts only where its results are those of the call."""
+"""Tests that our call as a graph counts only if its results are those of the call."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ class Notes:
 
 
 def captured(monkeypatch, graph, draws=None, kind="measured", size=0):
-    """What is captured of a call that doubles its input, and what is noted."""
+    """Captures a call that doubles its input. Returns the graph and the notes."""
 
     class Call:
         made, linked, state, seed = SimpleNamespace(seed=draws), None, {}, 3

@@ -1,8 +1,8 @@
-"""KernelBench's own verdicts: writes `ModelNew` files, and has its harness judge and time them.
+"""KernelBench's own verdicts: writes `ModelNew` files, and runs its harness to judge and time them.
 
-Each problem is judged by `eval_kernel_against_ref` of a checkout of KernelBench, in a process of its
-own: with PyTorch's flags as they are, and with TF32 off for the reference. The harness decides what is
-right and measures both sides; nothing of it is copied or changed. What runs is code of others.
+Each problem is judged by `eval_kernel_against_ref` of a checkout of KernelBench, in its own
+process: with PyTorch's default flags, and with TF32 off for the reference. The harness decides
+correctness and measures both sides. Nothing of it is copied or changed. This runs foreign code.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
 from search.cli.invocation import Interrupt
 
-WRITE_SECONDS = 900.0  # that writing a file may take
-AHEAD = 2  # processes that import what they need while a problem is judged
+WRITE_SECONDS = 900.0  # Limit of writing a file, in seconds.
+AHEAD = 2  # Processes that run their imports while a problem is judged.
 EVAL = Path("src") / "kernelbench" / "eval.py"
 EXAMPLES = """
 examples:
@@ -49,8 +49,11 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a problem failed or is left, 130 where it was
-    interrupted."""
+    """Runs the command.
+
+    Returns exit code 2 for wrong usage, 1 if a problem failed or is left, 130 if it was
+    interrupted.
+    """
     asked = _parser().parse_args(arguments)
     try:
         _require_checkout(asked.kernelbench)
@@ -84,9 +87,9 @@ def _require_checkout(folder: Path) -> None:
 
 
 class Judge:
-    """A process that judges one problem. It imports what it needs, and waits for its turn with the device.
+    """A process that judges one problem. It runs its imports, then waits for the device.
 
-    new: the file of `ModelNew`; the verdicts and what the process prints stand beside it.
+    new: the file of `ModelNew`. The verdicts and the process's output are next to it.
     """
 
     def __init__(self, kernelbench: Path, problem: Path, new: Path):
@@ -107,7 +110,8 @@ class Judge:
             )
 
     def verdicts(self, seconds: float) -> Row:
-        """Gives the process its turn, of so many seconds; what is known of the problem after it."""
+        """Starts the judgement with a limit in seconds. Returns what is known of the problem after
+        it."""
         try:
             self.process.communicate(b"\n", timeout=seconds)
             code = self.process.returncode
@@ -140,13 +144,16 @@ class _Harness:
         self.rows: list[Row] = read(asked.out)["rows"] if asked.until == "judge" else []
         self.start, self.lock = time.monotonic(), threading.Lock()
         self.facts: dict[str, Any] = {}
-        self.ahead: dict[Path, Judge] = {}  # that wait for their turn, by the problem's file
+        # Processes that wait for the device, by the problem's file.
+        self.ahead: dict[Path, Judge] = {}
         if asked.until == "judge":
             self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
 
     def all(self, chosen: Sequence[ProblemFile]) -> int:
-        """Files are written ahead of the device, several at a time; problems are judged one at a
-        time, and the next ones' processes import what they need meanwhile."""
+        """Writes files ahead of the device, several in parallel, and judges problems one at a time.
+
+        The processes of the next problems run their imports meanwhile.
+        """
         done = {(r["level"], r["problem"]) for r in self.rows if "reason" not in r}
         todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
         finished = 0
@@ -175,7 +182,7 @@ class _Harness:
         return time.monotonic() - self.start > self.asked.seconds
 
     def written(self, entry: ProblemFile) -> Row:
-        """Writes a problem's file, unless that was done before; what is known of it, or the reason why
+        """Writes a problem's file, unless it exists. Returns what is known of it, or the reason why
         there is none."""
         file = self.file(entry)
         facts = file.with_suffix(".json")
@@ -196,13 +203,13 @@ class _Harness:
         return found
 
     def begin(self, entry: ProblemFile, written: Future[Row]) -> None:
-        """Starts the process of a problem whose file is written, ahead of its turn."""
+        """Starts the process of a problem with a file, ahead of its judgement."""
         known = entry.path in self.ahead or self.asked.until == "write" or not written.done()
         if not known and "reason" not in written.result():
             self.ahead[entry.path] = self.judge(entry)
 
     def one(self, entry: ProblemFile, written: Future[Row]) -> bool:
-        """Judges a problem, and writes its row; False where there is no time left for it."""
+        """Judges a problem, and writes its row. Returns False if no time is left for it."""
         row = {
             "level": entry.level,
             "problem": entry.name,
@@ -229,7 +236,8 @@ class _Harness:
         return self.asked.work / f"level{entry.level}" / f"{entry.name}.py"
 
     def records(self, entry: ProblemFile) -> Path | None:
-        """Those of a search for the problem (`race --seconds-each`), where there are some."""
+        """Returns the records of a search for the problem (`race --seconds-each`), if there are
+        any."""
         if self.asked.searched is None:
             return None
         folder = self.asked.searched / "search" / f"level{entry.level}" / entry.name / "records"
@@ -256,13 +264,13 @@ class _Harness:
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, rows in the order of their problems; never half of it."""
+    """Writes a result file atomically, with rows in the order of their problems."""
     ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
     save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def commit(folder: Path) -> str:
-    """What the checkout is of: its commit, else the digest of its judge."""
+    """Returns the version of the checkout: its commit, else the digest of its judge."""
     from ir.digest import text_digest
 
     found = subprocess.run(
@@ -274,7 +282,7 @@ def commit(folder: Path) -> str:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """What the verdicts of each level come to, and of all."""
+    """Summarizes the verdicts of each level, and of all."""
     levels = sorted({r["level"] for r in rows})
     groups = {f"level {n}": [r for r in rows if r["level"] == n] for n in levels}
     return {name: _summed(group) for name, group in {**groups, "all": list(rows)}.items()}
@@ -297,7 +305,7 @@ def _mode(rows: Sequence[Row], mode: str) -> dict[str, Any]:
 
 
 def line(row: Row) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     name = f"level {row['level']} {row['problem']}"
     parts = [f"{mode}: {_verdict(row[mode])}" for mode in (AS_IS, TF32_OFF) if mode in row]
     return f"{name}: {'; '.join([*parts, *([row['reason']] if 'reason' in row else [])])}"

@@ -1,4 +1,5 @@
-"""`ModelNew` files are written and judged by a checkout's harness, here one that needs no device."""
+"""Tests that `ModelNew` files are written and judged by a checkout's harness, here one that needs
+no device."""
 
 import json
 import sys
@@ -48,7 +49,7 @@ def get_init_inputs():
     return []
 """
 UNKNOWN = PROBLEM.replace("torch.relu(x @ x.T)", "torch.linalg.svdvals(x @ x.T)")
-# Says as much as the real one does; it compares on the CPU, and refuses what is done with TF32 on.
+# Reports as much as the real one. It compares on the CPU, and rejects what is done with TF32 on.
 EVAL = """
 import importlib.util, os, tempfile
 import dotenv, litellm
@@ -113,7 +114,7 @@ def test_each_problem_has_the_harness_s_verdict_in_both_modes(checkout, tmp_path
     assert not (tmp_path / "r.json").exists()
     text = (tmp_path / "work" / "level1" / "1_Relu.py").read_text()
     assert "class ModelNew" in text
-    assert main(words) == 1  # of one there is no file
+    assert main(words) == 1  # One has no file.
     table = json.loads((tmp_path / "r.json").read_text())
     right, wrong, groups = table["rows"]
     assert groups[TF32_OFF]["correctness"], groups

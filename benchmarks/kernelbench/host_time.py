@@ -1,7 +1,7 @@
-"""Host time of a call of a `ModelNew` file: what a call takes beside its kernels, without a GPU.
+"""Measures the host time of a call of a `ModelNew` file, which excludes its kernels, without a GPU.
 
-Kernels are compiled as ever, and a driver without a device takes them: its launches
-do nothing. Tensors are on the CPU. Time is that of the processor, so that other processes do not count.
+Kernels are compiled as usual, and a driver without a device receives them: its launches do nothing.
+Tensors are on the CPU. Times are processor times, so other processes do not count.
 
   python3 -m benchmarks.kernelbench.host_time work/level3/4_LeNet5.py
 """
@@ -40,22 +40,22 @@ class Idle:
         )
 
     def launcher_cls(self, *_: Any) -> Any:
-        """What launches a kernel."""
+        """Returns the launcher of a kernel."""
         return self._launch
 
     def _launch(self, *_: Any) -> None:
         self.launches += 1
 
     def get_current_target(self) -> GPUTarget:
-        """What is compiled for."""
+        """Returns the target of the compiler."""
         return self.target
 
     def get_current_device(self) -> int:
-        """The only one."""
+        """Returns the only device."""
         return 0
 
     def get_current_stream(self, device: int = 0) -> int:
-        """The only one."""
+        """Returns the only stream."""
         return 0
 
 
@@ -72,7 +72,7 @@ class _Operators(TorchDispatchMode):
 
 
 def host_time(file: Path, target: GPUTarget) -> dict[str, Any]:
-    """A call: microseconds of processor time, launches, and operators of PyTorch beside these."""
+    """Measures a call: microseconds of processor time, launches, and other operators of PyTorch."""
     idle = Idle(target)
     triton.runtime.driver.set_active(idle)
     torch.set_num_threads(1)
@@ -108,7 +108,7 @@ def _module(file: Path) -> ModuleType:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Runs the command."""
     made = argparse.ArgumentParser(prog="host_time", description=__doc__)
     made.add_argument("file", type=Path, help="with `ModelNew`")
     made.add_argument("--capability", type=int, default=90, help="of the GPU, as 90")

@@ -1,4 +1,4 @@
-"""The host time of a call is that of a call whose launches do nothing."""
+"""Tests that the host time of a call is that of a call whose launches do nothing."""
 
 import json
 

@@ -1,10 +1,10 @@
-"""One `ModelNew` judged by KernelBench's own harness, in this process; `harness.py` starts it.
+"""Judges one `ModelNew` with KernelBench's own harness, in this process. `harness.py` starts it.
 
-With `--wait` it imports what it needs, then waits for a line on its standard input: until then it does not touch
-the device. The end of the input instead of a line ends it.
+With `--wait` it runs its imports, then waits for a line on its standard input. Until then it does
+not touch the device. It ends at the end of the input.
 
-The harness's package imports what it asks language models with, and none of that judges. Where such
-a package is not installed, an empty one takes its place.
+The harness's package imports clients of language models, which are not needed for judging. Empty
+modules replace those that are not installed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from typing import Any
 
 import torch
 
-AS_IS, TF32_OFF = "as_is", "tf32_off"  # PyTorch's flags as they are; no rounding to TF32
+AS_IS, TF32_OFF = "as_is", "tf32_off"  # PyTorch's default flags; no rounding to TF32.
 MODES = (AS_IS, TF32_OFF)
-CORRECT_TRIALS, PERF_TRIALS = 5, 100  # as KernelBench's own scripts have them
-UNIT = "ms"  # of the harness's times
-SPREAD = ("mean", "std", "min", "max", "num_trials")  # what it tells of them
-# What `kernelbench.utils` and `kernelbench.eval` import of packages that judge nothing
+CORRECT_TRIALS, PERF_TRIALS = 5, 100  # As in KernelBench's own scripts.
+UNIT = "ms"  # Unit of the harness's times.
+SPREAD = ("mean", "std", "min", "max", "num_trials")  # What the harness reports of them.
+# Imports of `kernelbench.utils` and `kernelbench.eval` from packages that are not needed for
+# judging.
 UNUSED = {
     "dotenv": ("load_dotenv",),
     "openai": ("OpenAI",),
@@ -38,7 +39,7 @@ UNUSED = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The program: writes the verdict of each mode as soon as it is there."""
+    """Runs the program: writes the verdict of each mode when it is complete."""
     asked = _parser().parse_args(arguments)
     sys.path.insert(0, str(asked.kernelbench / "src"))
     replaced()
@@ -60,7 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def verdict(judge: Any, theirs: str, ours: str, timed: int = PERF_TRIALS) -> dict[str, Any]:
-    """What the harness says of a solution. theirs, ours: the texts of the problem and of it. timed: calls."""
+    """Returns the harness's verdict on a solution.
+
+    theirs, ours: the texts of the problem and of the solution.
+    timed: number of calls.
+    """
     said = judge(
         original_model_src=theirs,
         custom_model_src=ours,
@@ -91,7 +96,8 @@ def _spread(stats: Mapping[str, Any]) -> dict[str, float]:
 
 
 def replaced() -> list[str]:
-    """Puts empty packages in the place of those that are not installed and judge nothing; their names."""
+    """Replaces packages that are not installed and not needed for judging by empty ones. Returns
+    their names."""
     absent = [name for name in UNUSED if find_spec(name) is None]
     for name in absent:
         module = types.ModuleType(name)
@@ -107,7 +113,8 @@ def replaced() -> list[str]:
 
 
 class Values:
-    """What the harness has of pydantic: a value with the fields of its class, each with its default."""
+    """Replaces pydantic's model in the harness: a value with the fields of its class, each with its
+    default."""
 
     def __init__(self, **given: Any):
         for name in type(self).__annotations__:
@@ -116,7 +123,7 @@ class Values:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """Stands for a function that is not called, or whose result is not used."""
+    """Replaces a function that is not called, or whose result is not used."""
 
 
 def _parser() -> argparse.ArgumentParser:

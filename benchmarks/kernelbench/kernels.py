@@ -1,7 +1,7 @@
-"""Kernels of many problems, each built once: a folder for each, with what is launched.
+"""Kernels of many problems, each built once: a folder for each, with its launches.
 
-A kernel that does not build as it was scheduled is built without copies that run ahead, else as plainly as can be; the folder
-says so, and why.
+If a kernel does not build as scheduled, it is built without prefetching copies, else with the
+simplest schedule. Its folder records this, and why.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 
 NOTE = "built.json"
-AHEAD = ("pipeline", "copy")  # verbs of copies that run ahead
+AHEAD = ("pipeline", "copy")  # Verbs of prefetching copies.
 
 
 @dataclass(frozen=True, slots=True)
 class KernelBuild:
-    """A kernel to build: texts."""
+    """A kernel to build, as texts."""
 
     spec: str
     schedule: str
     source: str
     target: str
     backend: str
-    folder: Path  # its own
-    variant: str = ""  # the equations that the schedule is for; empty: the spec's own
+    folder: Path  # Its own folder.
+    variant: str = ""  # The equations that the schedule is for. Empty: the spec's own.
 
     @property
     def served(self) -> Served:
-        """What builds it."""
+        """The backend that builds it."""
         machine = target(self.target)
         backend = backend_for(machine, self.backend)
         return Served(backend, served_by(machine, backend))
 
 
 def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
-    """The kernels of a saved program. folder: of all kernels."""
+    """Yields the kernels of a saved program. folder: of all kernels."""
     first = sealed.facts["backend"]
     makers = sealed.table(NETWORK).get("backends", {})
     for name in sorted(f for f in sealed.files if f.endswith("/spec.kir")):
@@ -73,7 +73,7 @@ def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
 
 
 def build(job: KernelBuild) -> str:
-    """Builds a kernel, unless that was done before; gives why there is none, else nothing."""
+    """Builds a kernel, unless it exists. Returns why there is none; empty if there is one."""
     note = job.folder / NOTE
     if note.is_file():
         return json.loads(note.read_text(encoding="utf-8"))["reason"]
@@ -91,7 +91,7 @@ def build(job: KernelBuild) -> str:
 
 
 def _tries(job: KernelBuild, machine: Machine) -> Iterator[tuple[str, Callable[[], LoopNest]]]:
-    """The ways to build a kernel, by name: what gives the nest of each."""
+    """Yields the ways to build a kernel: a name, and a function that returns the nest."""
     spec, schedule = parse_spec(job.spec), parse_schedule(job.schedule)
     variant = parse_spec(job.variant) if job.variant else spec
     yield "scheduled", lambda: lower(variant, schedule, machine, {})
@@ -115,7 +115,7 @@ def _built(job: KernelBuild, nest: LoopNest, by: Served, folder: Path) -> dict[s
 
 
 def _noted(job: KernelBuild, table: dict[str, Any]) -> None:
-    """Writes what became of a kernel; never half of it, as others may build it too."""
+    """Writes the result of a kernel atomically, because other processes may build it too."""
     job.folder.mkdir(parents=True, exist_ok=True)
     part = job.folder / f"{NOTE}.part"
     part.write_text(json.dumps(table), encoding="utf-8")
@@ -127,7 +127,7 @@ class BuiltKernel:
     """A kernel as it was built."""
 
     job: KernelBuild
-    table: Mapping[str, Any]  # what its note says
+    table: Mapping[str, Any]  # Contents of its note.
 
     @property
     def file(self) -> Path:
@@ -135,7 +135,7 @@ class BuiltKernel:
 
     @property
     def launcher(self) -> Launcher:
-        """What launches it."""
+        """The launcher of the kernel."""
         by = self.job.served
         if takes_tensors(by.backend):
             tensors = of_rows(self.table["tensors"])
@@ -148,11 +148,11 @@ class BuiltKernel:
 class BuiltKernels:
     """The kernels of a saved program, as they were built."""
 
-    kernels: Mapping[str, BuiltKernel]  # by the spec's name
+    kernels: Mapping[str, BuiltKernel]  # By the spec's name.
 
     @staticmethod
     def of(sealed: Sealed, folder: Path) -> BuiltKernels:
-        """KernelError where one was not built."""
+        """Finds the kernels. Raises KernelError if one was not built."""
         found = {}
         for job in jobs(sealed, folder):
             name = parse_spec(job.spec).name
@@ -166,17 +166,17 @@ class BuiltKernels:
         return BuiltKernels(found)
 
     def launcher(self, spec: Spec) -> Launcher:
-        """What launches a kernel."""
+        """Returns the launcher of a kernel."""
         return self.kernels[spec.name].launcher
 
     @property
     def functions(self) -> frozenset[str]:
-        """What may run on the device: the functions of all sources."""
+        """The functions of all sources, which may run on the device."""
         return frozenset(f for one in self.kernels.values() for f in one.table["functions"])
 
     @property
     def plain(self) -> list[str]:
-        """The kernels that did not build as they were scheduled."""
+        """The kernels that did not build as scheduled."""
         return sorted(self.faults)
 
     @property

@@ -1,4 +1,5 @@
-"""A kernel whose text does not build is built otherwise, and its note says why."""
+"""Tests that a kernel whose text does not build is built in another way, and that its note says
+why."""
 
 import json
 
@@ -23,7 +24,7 @@ compute(y, unit=matrix)
 pipeline(x, stages=3)
 pipeline(w, stages=3)
 """
-BROKEN = "import os\n"  # not admitted
+BROKEN = "import os\n"  # Rejected by the admission check.
 
 
 def job(folder, source):

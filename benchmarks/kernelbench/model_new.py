@@ -1,4 +1,5 @@
-"""A problem's `ModelNew`: its solution file, by seed schedules or by what a search found."""
+"""A problem's `ModelNew`: its solution file, with seed schedules or with the results of a
+search."""
 
 from __future__ import annotations
 
@@ -20,18 +21,19 @@ from speciate.records import known_network
 
 @dataclass(frozen=True, slots=True)
 class ModelNewJob:
-    """What is to be written."""
+    """The task of writing a file."""
 
-    path: Path  # of the problem
+    path: Path  # Path of the problem.
     target: str
     reduced: bool
-    file: Path  # a new one
-    products: str  # of convolutions: see `Wanted`
-    records: Path | None = None  # of a search; None: all kernels have seed schedules
+    file: Path  # A new file.
+    products: str  # Products of convolutions: see `Wanted`.
+    records: Path | None = None  # Records of a search. None: all kernels have seed schedules.
 
 
 def write_model_new(job: ModelNewJob) -> dict[str, Any]:
-    """Writes a solution file, and tells its facts. KernelError names what cannot be had."""
+    """Writes a solution file, and returns its facts. Raises KernelError for what is not
+    supported."""
     problem = read_problem(job.path, job.reduced)
     _, made = imported_problem(problem)
     machine = target(job.target)

@@ -1,4 +1,5 @@
-"""A `ModelNew` for a GPU that is not here: what its calls launch, and what they ask of PyTorch beside that."""
+"""Tests a `ModelNew` for a GPU that is not available: the launches of its calls, and their
+operators of PyTorch."""
 
 import importlib.util
 
@@ -30,7 +31,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-# Of what a launcher is given: the function, and the first of the kernel's arguments.
+# The function and the first of the kernel's arguments, among those of a launcher.
 FUNCTION, ARGUMENTS = 4, 9
 
 
@@ -56,7 +57,7 @@ def model(written, chip):
 
 
 def launched(chip, model, x):
-    """What a call launches: functions, and arguments with addresses for tensors."""
+    """Returns the launches of a call: functions, and arguments with addresses for tensors."""
     chip.launched.clear()
     model(x)
     return [
@@ -80,7 +81,7 @@ def test_a_call_is_launches_and_two_allocations(chip, model):
     assert model.linear.weight.data_ptr() in given
     with _Operators() as operators:
         result = model(x)
-    assert operators.count == 2  # for the result, and for what is between steps
+    assert operators.count == 2  # For the result, and for the tensors between steps.
     assert result.data_ptr() in {v for one in chip.launched for v in one[ARGUMENTS:]}
 
 

@@ -17,8 +17,8 @@ from benchmarks.notes import MOST_WORDS
 from benchmarks.race import stepped
 from benchmarks.timing import RaceTimes, TimedCall
 
-CHEAP = 0.75  # of the seconds for a mode, up to which a further one is raced too
-GRAPHS = "reduce_overhead"  # the mode that records CUDA graphs
+CHEAP = 0.75  # Share of the seconds for a mode, up to which a further one is raced too.
+GRAPHS = "reduce_overhead"  # The mode that records CUDA graphs.
 
 
 def opponents(
@@ -28,15 +28,19 @@ def opponents(
     modes: Sequence[str],
     seconds: float,
 ) -> tuple[dict[str, TimedCall], dict[str, str]]:
-    """Eager, and what could be compiled in so many seconds, by name; and why another could not.
-    After one that takes long, no further one is tried. Seconds in which this process is stopped do not count."""
+    """Returns eager, and the modes that compile within so many seconds, by name; and why another
+    did not.
+
+    After a slow one, no further one is tried. Seconds in which this process is stopped do not
+    count.
+    """
     made: dict[str, TimedCall] = {"eager": module}
     failures: dict[str, str] = {}
     for name in modes:
-        try:  # around the limit, which may end while what was raised is handled
+        try:  # It surrounds the limit, which may expire while an error is handled.
             with running_limit(seconds) as ran:
                 made[name] = _compiled(module, inputs, venue, name)
-        except Exception as error:  # whatever a compiler raises
+        except Exception as error:  # Compilers raise all kinds of errors.
             failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
         if ran.seconds > CHEAP * seconds:
             break
@@ -44,8 +48,11 @@ def opponents(
 
 
 def _compiled(module: torch.nn.Module, inputs: Sequence[Any], venue: Venue, name: str) -> TimedCall:
-    """A mode's call, which has run twice. One that records a graph has a module of its own: what a module
-    keeps from call to call is the graph's memory then, which nobody else may read."""
+    """Returns a mode's call, which has run twice.
+
+    A mode that records a graph has its own module. What a module keeps between calls is then the
+    graph's memory, which no one else may read.
+    """
     graph = name == GRAPHS
     call: TimedCall = torch.compile(copy.deepcopy(module) if graph else module, **venue.modes[name])
     step = partial(stepped, call) if graph else call
@@ -55,7 +62,7 @@ def _compiled(module: torch.nn.Module, inputs: Sequence[Any], venue: Venue, name
 
 
 def time_fields(ours: Mapping[str, RaceTimes], others: Mapping[str, RaceTimes]) -> dict[str, Any]:
-    """The fields of a row that tell times. ours: by how it is called (`benchmarks/called.py`)."""
+    """Returns the fields of a row with times. ours: by way of calling (`benchmarks/called.py`)."""
     mine = our_fields(ours)
     return {
         **mine,

@@ -1,4 +1,4 @@
-"""Which modes of PyTorch's compiler a module is raced against."""
+"""Tests which modes of PyTorch's compiler a module is raced against."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ import torch
 from benchmarks.device_lock import RunningTime
 from benchmarks.kernelbench import opponents as module
 
-SECONDS = 1800.0  # for a mode
+SECONDS = 1800.0  # Limit of a mode.
 MODES = {"compile": {"mode": "default"}, "reduce_overhead": {"mode": "reduce-overhead"}}
 
 
@@ -46,7 +46,7 @@ def test_a_mode_that_fails_is_told_and_the_next_is_compiled(monkeypatch):
 
 
 class Counting(torch.nn.Module):
-    """It keeps a tensor from call to call."""
+    """It keeps a tensor between calls."""
 
     def __init__(self):
         super().__init__()
@@ -61,6 +61,6 @@ def test_the_mode_that_records_graphs_leaves_what_a_module_keeps(monkeypatch):
     monkeypatch.setattr(module.torch, "compile", lambda call, **_: call)
     model = Counting()
     made, _ = raced(model=model)
-    assert model.count == 2  # `compile` ran twice, and nothing else
+    assert model.count == 2  # `compile` ran twice, and nothing else.
     made["reduce_overhead"](torch.ones(2))
     assert model.count == 2

@@ -1,7 +1,7 @@
 """A prepared problem: imported, partitioned and emitted for a target, saved without a build.
 
-No device is needed, and no memory for tensors: what a problem computes with has no values here, but
-where a constant's value decides what is computed.
+It needs no device, and no memory for tensors: the problem's tensors have no values here, unless the
+value of a constant determines the computation.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ from search.record.program import network_digest
 from search.whole.ways import Networks
 from speciate.records import known_network
 
-ROUNDED = (SUM,)  # the sums whose operands may be rounded
-# What operands of convolutions are rounded to: TF32, as PyTorch does it where its flags stand as they come; the
-# same but where they sum so few channels that a unit for TF32 is not filled, which it computes in f32; nothing.
+ROUNDED = (SUM,)  # The sums whose operands may be rounded.
+# Rounding of the operands of convolutions: to TF32, as PyTorch does with its default flags; to TF32
+# unless they sum so few channels that a TF32 unit is not filled, which PyTorch computes in f32;
+# none.
 TF32, TF32_OF_MANY, F32 = "tf32", "tf32_of_many", "f32"
 PRODUCTS = (TF32, TF32_OF_MANY, F32)
 FEW = 16
@@ -53,19 +54,22 @@ RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be prepared."""
+    """The subject of a preparation."""
 
     path: Path
     target: str
     reduced: bool
-    folder: Path  # a new one for it
-    products: str = TF32  # of convolutions
-    records: Path | None = None  # of kernels that a search found; None: all have seed schedules
+    folder: Path  # A new folder for it.
+    products: str = TF32  # Products of convolutions.
+    # Records of kernels that a search found. None: all have seed schedules.
+    records: Path | None = None
 
 
 def prepare(wanted: Wanted) -> dict[str, Any]:
-    """Saves the program, the problem's text and its facts; returns the facts. KernelError names
-    what cannot be had."""
+    """Saves the program, the problem's text and its facts. Returns the facts.
+
+    Raises KernelError for what is not supported.
+    """
     began = time.perf_counter()
     problem = read_problem(wanted.path, wanted.reduced)
     given, made = imported_problem(problem)
@@ -106,7 +110,7 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
         "rounded": sorted(_precisions(run)),
         "imported_by": f"torch {torch.__version__}",
         "digest": text_digest("\n".join(emitted[s].source for s in wanted_kernels)),
-        "seed": SEED,  # of the inputs of its checks
+        "seed": SEED,  # Seed of the inputs of its checks.
         "by_records": len(knows.used) if knows else 0,
     }
     (wanted.folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
@@ -114,19 +118,20 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
 
 
 def rounding(products: str) -> tuple[tuple[str, ...], int]:
-    """The sums whose operands may be rounded, and of how many channels at least: see `Kernels`."""
+    """Returns the sums whose operands may be rounded, and their minimum number of channels: see
+    `Kernels`."""
     return () if products == F32 else ROUNDED, FEW if products == TF32_OF_MANY else 0
 
 
 def _precisions(run: Compiled) -> set[str]:
-    """The precisions that products of f32 have, as `convolution: tf32`."""
+    """Returns the precisions of f32 products, as `convolution: tf32`."""
     found: set[str] = set()
     for nest in (k.nest for k in run.kernels.values()):
         found |= {f"{stem(d.subject)}: {d.option('dtype')}" for d in nest.schedule.of("precision")}
         copies = {copy_of(d): d.option("dtype") for d in nest.schedule.of("pack")}
         read = ((e, t) for e in nest.variant.equations for t in e.sources())
         found |= {f"{stem(e.target)}: {copies[t]}" for e, t in read if copies.get(t)}
-        # What another kernel rounded, or what was rounded before calls, has no decision here.
+        # Operands rounded by another kernel, or before calls, have no decision here.
         before = {t.name for t in nest.spec.inputs if t.dtype == NARROW}
         summed = (e for e in nest.variant.equations if contraction(e))
         found |= {f"{stem(e.target)}: {NARROW}" for e in summed if before & {*e.sources()}}
@@ -134,8 +139,10 @@ def _precisions(run: Compiled) -> set[str]:
 
 
 def networks_of(made: Imported) -> Networks:
-    """The partitions of a problem. What depends on its parameters alone is computed before calls, and
-    again where these changed."""
+    """Returns the partitions of a problem.
+
+    What depends only on its parameters is computed before calls, and again when they change.
+    """
 
     def made_of(kernels: Kernels, choices: Choices) -> tuple[Network, Network | None]:
         return networks(made.spec, {}, made.aliases, kernels, (), made.fixed, choices)
@@ -144,30 +151,30 @@ def networks_of(made: Imported) -> Networks:
 
 
 def digest_of(made: Imported) -> str:
-    """That of a problem's program records."""
+    """Returns the digest of a problem's program records."""
     return network_digest(made.spec, made.aliases, made.fixed)
 
 
 def read_problem(path: Path, reduced: bool) -> Problem:
-    """A problem of a file, at its own sizes or at reduced ones."""
+    """Reads a problem from a file, at its own sizes or at reduced ones."""
     problem = Problem.read(path)
     return scaled(problem) if reduced else problem
 
 
 def imported_problem(problem: Problem) -> tuple[ProblemRun, Imported]:
-    """The problem's call, without values where that suffices."""
+    """Returns the problem's call, without values if possible."""
     given = problem.made(fake=True)
     try:
         made = imported(given.model, given.inputs, name=problem.name)
         if all(getattr(t, "constant", t) is not None for t in made.constants.values()):
             return given, made
     except KernelError:
-        pass  # it may decide by values; then it is told below
+        pass  # It may depend on values. An error is then reported below.
     given = problem.made()
     return given, imported(given.model, given.inputs, name=problem.name)
 
 
 def known_facts(folder: Path) -> dict[str, Any] | None:
-    """The facts of a problem that was prepared before; None for one that was not."""
+    """Returns the facts of a prepared problem. None if it is not prepared."""
     file = folder / FACTS
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

@@ -1,4 +1,4 @@
-"""What is said of a prepared problem."""
+"""Tests the facts of a prepared problem."""
 
 from types import SimpleNamespace
 

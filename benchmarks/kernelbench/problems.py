@@ -10,7 +10,7 @@ from ir.errors import KernelError
 
 _FILE = re.compile(r"(\d+)_\w+\.py")
 
-# Problems that can be answered without the work, with why; counted on their own as well.
+# Problems that can be answered without the work, with the reason. They are also counted separately.
 CONSTANT, ZEROS, IGNORES, DEAD, STATE = (
     "the output is constant",
     "zeros are near enough",
@@ -26,7 +26,8 @@ DEGENERATE = {
     **{(3, n): DEAD for n in (36, 37, 49)},
     **{(3, n): STATE for n in (33, 35)},
 }
-# Problems whose work shrinks when the equations are rewritten: right, and said in the rows.
+# Problems whose work shrinks when the equations are rewritten. This is correct, and noted in the
+# rows.
 COLLAPSES = {*((2, n) for n in (14, 18, 42, 44, 51)), *((3, n) for n in (13, 15, 16))}
 
 
@@ -36,7 +37,7 @@ class ProblemFile:
 
     level: int
     number: int
-    path: Path  # of the file
+    path: Path  # Path of the file.
 
     @property
     def name(self) -> str:
@@ -44,15 +45,17 @@ class ProblemFile:
 
     @property
     def degenerate(self) -> str:
-        """Why the problem can be answered without the work; empty where it cannot."""
+        """Why the problem can be answered without the work. Empty if it cannot."""
         return DEGENERATE.get((self.level, self.number), "")
 
 
 def entries(folder: Path, level: int, only: str = "") -> list[ProblemFile]:
-    """A level's problems in the order of their numbers. folder: with `level1` and so on.
+    """Returns a level's problems sorted by number.
 
-    only: numbers and ranges of them, `1,5-9`; all where it is empty. KernelError for a folder
-    without problems, and for words that are no numbers.
+    folder: contains `level1` and so on.
+    only: numbers and ranges, `1,5-9`. Empty for all.
+
+    Raises KernelError for a folder without problems, and for words that are not numbers.
     """
     here = folder / f"level{level}"
     found = [
@@ -70,7 +73,7 @@ def entries(folder: Path, level: int, only: str = "") -> list[ProblemFile]:
 
 
 def numbers(text: str) -> set[int]:
-    """The numbers in a text such as `1,5-9`."""
+    """Parses the numbers in a text such as `1,5-9`."""
     found: set[int] = set()
     for word in filter(None, text.split(",")):
         ends = re.fullmatch(r"(\d+)(?:-(\d+))?", word)

@@ -1,4 +1,4 @@
-"""Problems are found by level and number, and those that need no work are known."""
+"""Tests that problems are found by level and number, and that those that need no work are known."""
 
 import pytest
 

@@ -1,9 +1,9 @@
 """Races KernelBench's problems, at their own sizes, against PyTorch on a device.
 
-Each problem is imported, partitioned, scheduled and emitted; its kernels are built in parallel, without
-the device; then it is checked, profiled and timed in a process of its own. Prepared problems and
-built kernels stay in the folder `--work`, rows in the result file: a run that stops can go on.
-What runs is code of others: the checkout's.
+Each problem is imported, partitioned, scheduled and emitted. Its kernels are built in parallel,
+without the device. Then it is checked, profiled and timed in its own process. Prepared problems and
+built kernels stay in the folder `--work`, rows in the result file, so an interrupted run can be
+continued. This runs foreign code: the checkout's.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from ir.variant.precision import NARROW
 from search.cli.invocation import Interrupt
 
 LEVELS = (1, 2, 3)
-PREPARE_SECONDS = 1800.0  # a model of 200 kernels on a busy machine
-ROUNDED = {f"{SUM}: {NARROW}"}  # what a row says that has convolutions in it
-PER_BYTE = 12  # bytes of a device's memory that a contest takes for each of its tensors', at most
-LEAST_BYTES = 2 << 30  # that any contest takes
+PREPARE_SECONDS = 1800.0  # A model of 200 kernels on a busy machine.
+ROUNDED = {f"{SUM}: {NARROW}"}  # Entry of a row with convolutions.
+PER_BYTE = 12  # Limit of device memory for a contest, relative to its tensors.
+LEAST_BYTES = 2 << 30  # Minimum of device memory for any contest.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.kernelbench.race --problems=KernelBench/KernelBench --target=h200 \\
@@ -65,8 +65,11 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a problem failed or is left, 130 where it was
-    interrupted."""
+    """Runs the command.
+
+    Returns exit code 2 for wrong usage, 1 if a problem failed or is left, 130 if it was
+    interrupted.
+    """
     asked = _parser().parse_args(arguments)
     try:
         levels = asked.level or LEVELS
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kernelbench: {error}", file=sys.stderr)
         return 2
     asked.work.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # contests are in parallel
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # Contests run in parallel.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(asked.work / "inductor"))
     return _Race(asked, available).all(chosen)
 
@@ -94,7 +97,7 @@ class _Race:
         self.asked, self.available = asked, available
         self.rows: list[Row] = read(asked.out)["rows"] if asked.until == "race" else []
         self.start, self.lock = time.monotonic(), threading.Lock()
-        self.first = F32 if asked.f32 or asked.rehearse else TF32  # what is tried first
+        self.first = F32 if asked.f32 or asked.rehearse else TF32  # Rounding that is tried first.
         self.builders = _builders(asked.workers)
         self.builds: dict[Path, Future[str]] = {}
         self.preparing = threading.Semaphore(asked.workers)
@@ -124,8 +127,10 @@ class _Race:
         return time.monotonic() - self.start > self.asked.seconds
 
     def one(self, entry: ProblemFile) -> bool:
-        """A problem from its file to its row; False where there is no time left for it. Where
-        PyTorch turns out to be more exact than TF32, it is tried again without."""
+        """Makes the row of a problem. Returns False if no time is left for it.
+
+        If PyTorch is more accurate than TF32, it tries again without TF32.
+        """
         known: Row = {
             "kernel": None,
             "problem": entry.name,
@@ -147,10 +152,10 @@ class _Race:
                 break
             rounds = set(row.get("rounded", ()))
             if products != F32 and self.precisions(entry, products) in (rounds, set()):
-                continue  # it is the first try once more
+                continue  # It would repeat the first attempt.
             again = self.tried(entry, known, products)
             if again is None:
-                return False  # so the first try says nothing yet
+                return False  # The first attempt says nothing yet.
             if again["correct"] or again.get("stage") != "check":
                 row = {**again, "in_tf32": row["reason"], "products": products}
         if row and (raced or not row["correct"]):
@@ -158,8 +163,10 @@ class _Race:
         return row is not None
 
     def all_searched(self, pool: ThreadPoolExecutor, chosen: Sequence[ProblemFile]) -> list[bool]:
-        """Searches for the problems whose rows are right, some at a time, which take turns on the device.
-        Then these are raced, while nobody searches. False for those for which there is no time left."""
+        """Searches for the problems with correct rows, several at a time, which share the device.
+
+        Then it races these while no search runs. Returns False for those without time left.
+        """
         known, most = {(r["level"], r["problem"]): r for r in self.rows}, self.asked.searches
         rows = [(e, row) for e in chosen if (row := known.get((e.level, e.name)))]
         todo = [(e, row) for e, row in rows if row["correct"] and self.unsearched(row)]
@@ -182,7 +189,7 @@ class _Race:
         return ProblemSearch(self.asked, entry, row.get("products", products))
 
     def searched(self, search: ProblemSearch, row: Row, found: Row) -> bool:
-        """Races a problem with the kernels that a search found; False where there is no time left for it."""
+        """Races a problem with the kernels of a search. Returns False if no time is left for it."""
         after = dict(found)
         if "reason" not in after:
             known: Row = {"correct": False}
@@ -199,11 +206,14 @@ class _Race:
     def tried(
         self, entry: ProblemFile, known: Row, products: str, records: Path | None = None
     ) -> Row | None:
-        """The row of a problem; None where there is no time left for it. products: of convolutions, see `Wanted`.
-        records: of a search; PyTorch's modes are not raced again then."""
+        """Returns the row of a problem. None if no time is left for it.
+
+        products: of convolutions, see `Wanted`.
+        records: of a search. PyTorch's modes are then not raced again.
+        """
         folder = self.folder(entry, products, "_searched" if records else "")
         if records:
-            shutil.rmtree(folder, ignore_errors=True)  # it is of an earlier search
+            shutil.rmtree(folder, ignore_errors=True)  # It belongs to an earlier search.
         row = dict(known)
         try:
             row |= self.prepared(entry, folder, products, records) | {"stage": "build"}
@@ -218,18 +228,19 @@ class _Race:
         if self.asked.until == "build":
             return row | {"correct": True}
         with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
-            # A wrong one is tried again without rounding.
+            # A wrong result is tried again without rounding.
             strict = products != F32 and bool(ROUNDED & set(row.get("rounded", ())))
             modes = "" if records else self.asked.baselines
             return None if self.late() else row | self.contested(folder, strict, modes)
 
     def folder(self, entry: ProblemFile, products: str, more: str = "") -> Path:
-        """Where a problem is prepared."""
+        """Returns the folder of a prepared problem."""
         level = f"level{entry.level}{'' if products == TF32 else f'_{products}'}{more}"
         return self.asked.work / level / entry.name
 
     def precisions(self, entry: ProblemFile, products: str) -> set[str]:
-        """Those of a problem's products; none where it cannot be prepared, or there is no time left for it."""
+        """Returns the precisions of a problem's products. Empty if it cannot be prepared, or if no
+        time is left for it."""
         try:
             facts = self.prepared(entry, self.folder(entry, products), products, None)
         except KernelError:
@@ -239,7 +250,7 @@ class _Race:
     def prepared(
         self, entry: ProblemFile, folder: Path, products: str, records: Path | None
     ) -> Row:
-        """What is known of a prepared problem, which it is now at the latest."""
+        """Returns the facts of a prepared problem. Prepares it if necessary."""
         with self.preparing:
             if found := known_facts(folder):
                 return found
@@ -251,7 +262,7 @@ class _Race:
             return apart(prepare, wanted, seconds=PREPARE_SECONDS, gigabytes=64.0)
 
     def built(self, folder: Path) -> str:
-        """Why a problem lacks a kernel; empty where all are built."""
+        """Returns why a problem lacks a kernel. Empty if all are built."""
         began = time.monotonic()
         found = list(jobs(unseal(folder / RECORD), self.asked.work / "kernels"))
         with self.lock:
@@ -266,8 +277,10 @@ class _Race:
         return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
 
     def contested(self, folder: Path, strict: bool, baselines: str) -> Row:
-        """The row of a contest; what is known of it where its process ended. strict, baselines: options of
-        the program."""
+        """Returns the row of a contest. If its process failed, the row has what is known.
+
+        strict, baselines: options of the program.
+        """
         asked, work = self.asked, self.asked.work.resolve()
         options = [f"--folder={folder.resolve()}", f"--kernels={work / 'kernels'}"]
         options += [f"--work={work}", f"--baselines={baselines}"]
@@ -286,13 +299,16 @@ class _Race:
             self.say(line(row))
 
     def say(self, words: str) -> None:
-        """Under the lock: what was said last stays last."""
+        """Prints progress. The caller holds the lock, so the last line stays last."""
         seconds = time.monotonic() - self.start
         print(f"{seconds:6.1f} s  {words}", file=sys.stderr, flush=True)
 
     def stop(self) -> NoReturn:
-        """Ends it at once with all that it started: nothing is half-written, nobody is waited for,
-        and what is killed here is no row, as the lock is never given back."""
+        """Ends the run at once with all that it started.
+
+        Nothing is half-written and nothing is awaited. A killed process leaves no row, because the
+        lock is never released.
+        """
         self.lock.acquire()
         self.crew.end()
         print("stopped; the same command goes on", file=sys.stderr, flush=True)
@@ -317,8 +333,8 @@ class _Race:
 
 
 class _Memory:
-    """Contests that run at a time: as many as there are places, and memory for. One that needs more
-    than there is runs by itself."""
+    """Limits the parallel contests by number and by memory. One that needs more memory than
+    available runs alone."""
 
     def __init__(self, bytes_: int, places: int):
         self.bytes, self.places = bytes_, places
@@ -342,7 +358,7 @@ class _Memory:
 
 
 def _builders(workers: int) -> ProcessPoolExecutor:
-    """Processes that build; they are all forked now, before there are threads."""
+    """Returns processes that build. All are forked now, before there are threads."""
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"))
     for done in [pool.submit(os.getpid) for _ in range(workers)]:
         done.result()
@@ -350,7 +366,7 @@ def _builders(workers: int) -> ProcessPoolExecutor:
 
 
 def _too_coarse(row: Row) -> bool:
-    """Whether it was checked with rounded products, and is wrong."""
+    """Whether a row was checked with rounded products, and is wrong."""
     wrong = not row["correct"] and row.get("stage") == "check"
     return wrong and bool(ROUNDED & set(row.get("rounded", ())))
 
@@ -358,7 +374,8 @@ def _too_coarse(row: Row) -> bool:
 def _build(job: KernelBuild) -> str:
     try:
         return build(job)
-    except Exception as error:  # a fault of ours, or of a disk: the problem's, not the run's
+    except Exception as error:
+        # An error of ours, or of a disk: it belongs to the problem, not to the run.
         return f"{type(error).__name__}: {error}"[:400]
 
 
@@ -367,7 +384,7 @@ def _good(row: Row) -> bool:
 
 
 def line(row: Row) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     name = f"level {row['level']} {row['problem']}"
     suite = row.get("suite", {})
     by = f"suite {suite.get('passed')}/{suite.get('trials')}" if suite else ""

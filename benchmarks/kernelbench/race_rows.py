@@ -1,4 +1,4 @@
-"""What the rows of a race over KernelBench come to: how many are right, and how fast."""
+"""Summarizes the rows of a race over KernelBench: how many are correct, and how fast."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ OVER = ("eager", "compile", "reduce_overhead")
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, rows in the order of their problems; never half of it."""
+    """Writes a result file atomically, with rows in the order of their problems."""
     ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
     save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """What the problems of each level come to, and all; then all that are not degenerate."""
+    """Summarizes the problems of each level, and all; then all that are not degenerate."""
     levels = sorted({r["level"] for r in rows})
     groups = {f"level {n}": [r for r in rows if r["level"] == n] for n in levels}
     groups["all"] = list(rows)
@@ -47,7 +47,10 @@ def _summed(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _over(rows: Sequence[Row], name: str) -> dict[str, Any] | None:
-    """Speed-ups over a baseline, of the rows that are right and were raced; over the fastest where
-    it has no name. fast_1: the share of them that are faster."""
+    """Summarizes speed-ups over a baseline, of the correct rows that were raced. Without a name,
+    over the fastest.
+
+    fast_1: the share of rows that are faster.
+    """
     found = [r["speedups"].get(name) if name else r["speedup"] for r in rows if r.get("us")]
     return over([f for f in found if f])

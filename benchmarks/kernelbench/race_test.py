@@ -1,4 +1,4 @@
-"""The race, rehearsed: the command as it is, by the interpreter and with made-up times."""
+"""Tests the race with --rehearse: the real command, with the interpreter and fixed times."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from benchmarks.kernelbench.race_rows import summary
 from benchmarks.kernelbench.searches import ProblemSearch
 from benchmarks.kernelbench.suite import SEED
 
-GUARD = 1800.0  # seconds: only what hangs waits so long
+GUARD = 1800.0  # Limit in seconds. Only a hang reaches it.
 PROBLEMS = {
     "1_Product": """
 import torch
@@ -108,12 +108,12 @@ def result(tmp_path):
 
 
 def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys):
-    assert main(options) == 1  # one cannot be had
+    assert main(options) == 1  # One is not supported.
     table = result(tmp_path)
     product, convolution, dropped, wrong = table["rows"]
     for row in (product, convolution, dropped):
         assert row["correct"] and row["suite"]["passed"] == 5, row.get("reason")
-        # The third only where compiling did not take long: opponents_test.py.
+        # The third only if compiling did not take long: opponents_test.py.
         assert {"eager", "compile"} <= set(row["speedups"]) <= {"eager", *MODES}
         assert set(row["speedups"].values()) == {1.0}
         assert row["time_kind"] == "rehearsed" and row["correct_by"] == "interpreter"
@@ -138,7 +138,7 @@ def test_a_problem_is_searched_for_after_its_race(options, tmp_path, capsys):
     found = row.pop("searched")
     assert row == before and found["correct"] and found["speedup"] == 1.0, found
     assert found["asked_s"] == 4.0 and found["baselines_us"] == {"eager": 100.0}
-    assert found["whole_us"] is None and "stage" not in found  # nothing is measured here
+    assert found["whole_us"] is None and "stage" not in found  # Nothing is measured here.
     assert {"import", "ways", "search"} <= set(found["phases_s"])
     assert table["summary"]["all"]["correct_after_search"] == 1
     assert table["command"].endswith("--rehearse --seconds-each=4")
@@ -192,14 +192,18 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
 
 def test_a_try_in_tf32_alone_is_no_row(options, tmp_path, monkeypatch):
     wrong = {"correct": False, "rounded": ["convolution: tf32"], "stage": "check", "reason": "off"}
-    tries = iter([wrong, None])  # there is no time left for the second
+    tries = iter([wrong, None])  # No time is left for the second.
     monkeypatch.setattr(_Race, "tried", lambda *_: next(tries))
     assert main([*options, "--only=1"]) == 1 and not result_there(tmp_path)
 
 
 def tries_of(options, monkeypatch, right, again):
-    """The products of the tries of a problem after the first one, which is wrong, and of its row. right: those that
-    are right; again: what is rounded where sums of few channels are not."""
+    """Returns the products of the attempts at a problem after the first one, which is wrong, and of
+    its row.
+
+    right: the products that are correct.
+    again: what is rounded if sums of few channels are not.
+    """
     tried = []
 
     def attempt(race, entry, known, products, *_):
@@ -239,7 +243,7 @@ def test_only_a_wrong_result_is_a_reason_to_try_without_tf32(
     second = {"correct": False, "rounded": [], "stage": "time", "reason": "its times spread"}
     left = [second, first]
     monkeypatch.setattr(_Race, "tried", lambda _, entry, known, products: known | left.pop())
-    monkeypatch.setattr(_Race, "precisions", lambda *_: set())  # no sum is of few channels
+    monkeypatch.setattr(_Race, "precisions", lambda *_: set())  # No sum has few channels.
     assert main([*options, "--only=1"]) == 1
     (row,) = result(tmp_path)["rows"]
     assert len(left) == 2 - tries and row["reason"] == (second if tries == 2 else first)["reason"]
@@ -269,13 +273,13 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_
     slow = SLOW.replace("{reached}", str(reached))
     (tmp_path / "level1" / "9_Slow.py").write_text(slow)
     command = [sys.executable, "-m", "benchmarks.kernelbench.race", *options, "--only=9"]
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for `&`
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # As a shell does for `&`.
     try:
         race = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     finally:
         signal.signal(signal.SIGINT, before)
     try:
-        wait_for(reached.exists)  # so that no process is just being started
+        wait_for(reached.exists)  # No process is then just being started.
         race.send_signal(signal.SIGINT)
         _, said = race.communicate(timeout=GUARD)
     finally:
@@ -312,7 +316,8 @@ def test_contests_wait_for_memory():
         thread = threading.Thread(target=other, daemon=True)
         thread.start()
         with memory.taken(4):
-            assert not second.wait(0.2)  # too early it would be there, however late we look
+            # If it started too early it would exist by now, however late the check.
+            assert not second.wait(0.2)
     assert second.wait(GUARD)
     with memory.taken(1000):
         pass

@@ -1,11 +1,11 @@
-"""Problems of KernelBench as equations, against PyTorch: which are imported, and are right.
+"""Compares problems of KernelBench as equations with PyTorch: which are imported, and are correct.
 
     python3 -m benchmarks.kernelbench.reference --problems KernelBench --level 1
     python3 -m benchmarks.kernelbench.reference --problems KernelBench --level 3 --whole
 
 At reduced sizes the equations are evaluated with numpy in float64 and compared with the module in
-float64. With --whole a problem keeps its sizes, and is imported only: on tensors without values.
-Problems run as code of others do: each in a process of its own.
+float64. With --whole a problem keeps its sizes, and is only imported, on tensors without values.
+Problems are foreign code, so each runs in its own process.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from frontends.pytorch.reference import answer
 from ir.errors import KernelError
 from ir.verify import facts
 
-LEAST = 1e-6  # a largest value below is what rounding leaves of a sum to zero
+LEAST = 1e-6  # A largest value below this is what rounding leaves of a sum that is zero.
 
 
 def compared(path: str) -> dict[str, Any]:
-    """A problem at reduced sizes: its largest error relative to the largest value."""
+    """Compares a problem at reduced sizes. Returns its largest error relative to the largest
+    value."""
     problem = scaled(Problem.read(path))
     load = load_of(problem)
     start = time.perf_counter()
@@ -62,8 +63,10 @@ def compared(path: str) -> dict[str, Any]:
 
 
 def _called(module: torch.nn.Module, inputs: Any, random: bool) -> tuple[Any, torch.nn.Module]:
-    """The module's result, where tensors that it makes are float64 too, and the module that holds
-    what the call leaves. random: it draws what its equations do."""
+    """Returns the module's result with default dtype float64, and the module after the call.
+
+    random: it uses the random numbers of its equations.
+    """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -73,7 +76,7 @@ def _called(module: torch.nn.Module, inputs: Any, random: bool) -> tuple[Any, to
 
 
 def whole(path: str) -> dict[str, Any]:
-    """A problem at its own sizes, imported without values."""
+    """Imports a problem at its own sizes, without values."""
     made = Problem.read(path).made(fake=True)
     start = time.perf_counter()
     call = imported(made.model, made.inputs)
@@ -90,7 +93,7 @@ def _facts(call: Imported) -> dict[str, Any]:
 
 
 def _wide(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[torch.nn.Module, Any]:
-    """Copies in float64; tensors that are plain attributes included."""
+    """Returns copies in float64, including tensors that are plain attributes."""
     module = copy.deepcopy(module).double()
     for part in module.modules():
         for name, value in list(vars(part).items()):
@@ -122,7 +125,7 @@ def _worst(ours: Any, theirs: Any) -> float:
 
 
 def rows(paths: list[Path], work: Any, seconds: float, tolerance: float) -> Iterator[dict]:
-    """A row for each problem, in order; a failed one has its reason."""
+    """Yields a row for each problem, in order. A failed one has its reason."""
     for path in paths:
         row: dict[str, Any] = {"problem": f"{path.parent.name}/{path.stem}"}
         start = time.perf_counter()
@@ -138,7 +141,7 @@ def rows(paths: list[Path], work: Any, seconds: float, tolerance: float) -> Iter
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command; 1 where a problem failed."""
+    """Runs the command. Returns 1 if a problem failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""The sweep tells right problems from wrong ones, and says why one failed."""
+"""Tests that the sweep distinguishes correct problems from wrong ones, and says why one failed."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Rows of a result file of problems, and what they come to."""
+"""Rows of a result file of problems, and their summary."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ FAILED_AT = ("scale", "read", "import", "schedule", "lower", "build", "run", "ch
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, rows in the order of their problems; never half of it."""
+    """Writes a result file atomically, with rows in the order of their problems."""
     ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
     save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def key(row: Mapping[str, Any]) -> tuple[int, str]:
-    """What makes a row the same row."""
+    """Returns the key that identifies a row."""
     return row["level"], row["problem"]
 
 
 def put(rows: list[Row], row: Row) -> None:
-    """Puts a row in the place of the same problem's, else at the end."""
+    """Replaces the row of the same problem, or appends the row."""
     rows[:] = [r for r in rows if key(r) != key(row)]
     rows.append(row)
 
 
 def summary(rows: Sequence[Row]) -> Row:
-    """What the problems of each level come to, and all."""
+    """Summarizes the problems of each level, and all."""
     levels = sorted({r["level"] for r in rows})
     groups = {f"level {n}": [r for r in rows if r["level"] == n] for n in levels}
     return {name: _summed(group) for name, group in {**groups, "all": rows}.items()}
@@ -55,6 +55,6 @@ def _summed(rows: Sequence[Row]) -> Row:
 
 
 def _middle(rows: Sequence[Row], of: Callable[[Row], float]) -> float | None:
-    """The median of a figure over the rows that got as far."""
+    """Returns the median of a figure over the rows that were lowered."""
     known = [of(r) for r in rows if r.get("lowered") and "lower_s" in r]
     return median(known) if known else None

@@ -1,4 +1,4 @@
-"""Rows are kept one for a problem, and counted honestly."""
+"""Tests that each problem has one row, and that failures are counted."""
 
 import json
 

@@ -1,7 +1,7 @@
-"""A search for the kernels of one problem, which `benchmarks.kernelbench.race` starts as a program.
+"""A search for the kernels of one problem. `benchmarks.kernelbench.race` starts this program.
 
-The network is the race's own, with constants computed before calls. Where operands of products may be rounded,
-results are judged by arithmetic that rounds them.
+The network is the race's own, with constants computed before calls. If operands of products may be
+rounded, results are judged by arithmetic that rounds them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ _SET_PDEATHSIG = 1
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """The program: writes records, and a file that says what was found. Exit code 2 with the reason for
-    what cannot be searched for."""
+    """Runs the program: writes records, and a file with the results.
+
+    Returns exit code 2 with the reason for what cannot be searched for.
+    """
     asked = _parser().parse_args(given)
     ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if asked.parent is not None and os.getppid() != asked.parent:
@@ -67,7 +69,7 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
 def _searched(asked: argparse.Namespace) -> dict[str, object]:
     served = serving(machine_of(asked.target), ()).served[0]
     with Nursery() as nursery:
-        nursery.warm([served])  # while the problem is imported, and calls are timed
+        nursery.warm([served])  # Overlaps with the import of the problem and with timing.
         begin(served)
         return _searched_by(asked, served, nursery)
 

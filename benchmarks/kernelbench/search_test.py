@@ -1,4 +1,5 @@
-"""A search for a problem whose convolution PyTorch computes in TF32, through the program that a race starts."""
+"""Tests a search for a problem whose convolution PyTorch computes in TF32, through the program that
+a race starts."""
 
 import json
 
@@ -35,7 +36,7 @@ def get_init_inputs():
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
-    """The program's notes and the record that it wrote."""
+    """Returns the program's notes and its record."""
     folder = tmp_path_factory.mktemp("searched")
     (folder / "problem.py").write_text(PROBLEM)
     words = [f"--problem={folder}/problem.py", "--target=h200", f"--records={folder}/records"]

@@ -1,4 +1,5 @@
-"""Searches for problems, each a program of its own, whose records the race prepares the problem by."""
+"""Searches for problems, each in its own program. The race prepares the problem with their
+records."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from typing import Any
 from benchmarks.kernelbench.problems import ProblemFile
 from benchmarks.kernelbench.rows import Row
 
-OVERHEAD = 3.0  # seconds that a search may take for one that it is given: it builds and times, too
-AROUND = 300.0  # seconds for what is before and after it
-# Of a race's row, what the row of a search has too
+OVERHEAD = 3.0  # Time of a search relative to its time limit: it builds and times too.
+AROUND = 300.0  # Limit of the time before and after it, in seconds.
+# Fields of a race's row that the row of a search has too.
 SEARCHED = (
     *("correct", "reason", "stage", "us", "p20_us", "p80_us", "runs", "time_kind", "speedups"),
     *("baselines_us", "rel_err", "kernels", "steps", "by_records", "own_kernels_only"),
@@ -26,7 +27,7 @@ SEARCHED = (
 
 
 class ProblemSearch:
-    """The search for a problem. asked: the arguments of the race.  products: see `Wanted`."""
+    """The search for a problem. asked: the arguments of the race. products: see `Wanted`."""
 
     def __init__(self, asked: argparse.Namespace, entry: ProblemFile, products: str):
         self.asked, self.entry, self.products = asked, entry, products
@@ -34,7 +35,7 @@ class ProblemSearch:
         self.records = self.folder / "records"
 
     def run(self) -> dict[str, Any]:
-        """What the search says of itself; with a `reason` where there is no result."""
+        """Returns the search's report, with a `reason` if there is no result."""
         self.folder.mkdir(parents=True, exist_ok=True)
         notes, began = self.folder / "notes.json", time.monotonic()
         notes.unlink(missing_ok=True)
@@ -46,7 +47,7 @@ class ProblemSearch:
         return found | json.loads(notes.read_text("utf-8"))
 
     def _ran(self, notes: Path) -> str:
-        """Runs the program; why it failed, empty where it did not."""
+        """Runs the program. Returns why it failed; empty if it did not."""
         limit = OVERHEAD * self.asked.seconds_each + AROUND
         log = self.folder / "log"
         around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
@@ -64,7 +65,7 @@ class ProblemSearch:
             except subprocess.TimeoutExpired:
                 return f"it took longer than {limit:g} s"
             finally:
-                with suppress(ProcessLookupError):  # what it started, too
+                with suppress(ProcessLookupError):  # Also ends what it started.
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if code == 0:
@@ -91,7 +92,7 @@ class ProblemSearch:
 
 
 def searched_words(row: Row) -> str:
-    """What a search came to, for a person who waits; empty where there was none."""
+    """Formats the result of a search for people. Empty if there was none."""
     found = row.get("searched")
     if found is None:
         return ""

@@ -1,7 +1,7 @@
-"""KernelBench's own check of a model: five draws of inputs, each element within its tolerance.
+"""KernelBench's own check of a model: five draws of inputs, with a tolerance for each element.
 
-As its `eval.py` does it: seeds drawn from one seed, the model and the new one called on the same
-inputs, `torch.allclose` with one number as absolute and relative tolerance, by the dtype.
+It follows KernelBench's `eval.py`: seeds are drawn from one seed, both models are called on the
+same inputs, and `torch.allclose` has one number, by dtype, as absolute and relative tolerance.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ TRIALS = 5
 
 
 def trial_seeds() -> list[int]:
-    """The seeds of the inputs of each trial."""
+    """Returns the seeds of the inputs of each trial."""
     rng = torch.Generator().manual_seed(SEED)
     return [int(torch.randint(0, 2**32 - 1, (1,), generator=rng)) for _ in range(TRIALS)]
 
 
 def fault(got: Any, expected: Any) -> str:
-    """Why results are not those that are expected; empty where they are near enough."""
+    """Returns why results differ from the expected ones. Empty if they are close enough."""
     (ours, structure), (theirs, wanted) = tree_flatten(got), tree_flatten(expected)
     if structure != wanted:
         return f"the results are {structure}, not {wanted}"

@@ -1,4 +1,4 @@
-"""KernelBench's check: what it lets pass, and what not."""
+"""Tests KernelBench's check: what it accepts and rejects."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A venue: what a contest needs of the machine that it is held on: a device, or a rehearsal."""
+"""A venue: the machine of a contest, which is a device or a rehearsal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
 from benchmarks.timing import RaceTimes, TimedCall, measure
 
-Options = Mapping[str, Any]  # of torch.compile
+Options = Mapping[str, Any]  # Options of torch.compile.
 
-SECONDS = 0.1  # of measured calls, about, and at least so many
+SECONDS = 0.1  # Approximate time of the measured calls, in seconds, and their minimum number.
 LEAST_RUNS = 12
 
 
@@ -24,20 +24,20 @@ LEAST_RUNS = 12
 class Venue:
     """Where modules run and are timed."""
 
-    place: str  # torch's name of the device
-    timed: Callable[[TimedCall, Sequence[Any]], RaceTimes]  # times a call on sets of inputs
-    # Gives what runs on the device during a call, each launch's name
+    place: str  # PyTorch's name of the device.
+    timed: Callable[[TimedCall, Sequence[Any]], RaceTimes]  # Times a call on sets of inputs.
+    # Returns the name of each launch on the device during a call.
     seen: Callable[[TimedCall, Sequence[Any]], list[str]]
-    # As `seen`, with the microseconds of each launch
+    # Returns the launches of `seen` with their microseconds.
     launches: Callable[[TimedCall, Sequence[Any]], list[tuple[str, float]]]
-    modes: Mapping[str, Options]  # how a baseline is compiled, by its name
-    free: Callable[[], int]  # bytes of memory that are left
-    settled: Callable[[], None]  # returns when nothing is in progress there
-    time_kind: str  # how times are had
+    modes: Mapping[str, Options]  # Options of each baseline's compilation, by its name.
+    free: Callable[[], int]  # Returns the free memory in bytes.
+    settled: Callable[[], None]  # Returns when the device is idle.
+    time_kind: str  # Kind of the times.
 
 
 def device() -> Venue:
-    """The machine's own GPU."""
+    """Returns the machine's own GPU."""
     modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in COMPILE_MODES}
     return Venue(
         DEVICE,
@@ -52,8 +52,10 @@ def device() -> Venue:
 
 
 def rehearsal() -> Venue:
-    """The CPU, where kernels are interpreted, no profile can be had, and every call takes the same
-    made-up time: to try a command before it meets a device."""
+    """Returns a rehearsal on the CPU, to try a command without a device.
+
+    Kernels are interpreted, there is no profile, and every call takes the same fixed time.
+    """
     modes = {n: {"backend": "aot_eager"} for n in COMPILE_MODES}
     return Venue(
         "cpu",
@@ -85,10 +87,10 @@ def _free() -> int:
 
 
 def venue(rehearsed: bool) -> Venue:
-    """The one or the other."""
+    """Returns a rehearsal or the device."""
     return rehearsal() if rehearsed else device()
 
 
 def facts(rehearsed: bool) -> dict[str, Any]:
-    """What a result file says of the machine; to be called in a process of its own."""
+    """Returns the facts about the machine for a result file. Call it in a child process."""
     return {"machine": "a rehearsal on the CPU"} if rehearsed else machine_room.facts()

@@ -1,10 +1,11 @@
-"""The verdict on a problem's results: against the module in float64, and against PyTorch's own error.
+"""The verdict on a problem's results: against the module in float64, and against PyTorch's own
+error.
 
-A result is right where each element is within KernelBench's tolerance of float64's (`eval.py` there:
-an absolute and a relative one, 1e-4 for f32), and where its error is not much larger than PyTorch's own:
-twice what the rule of `backends/tolerance.py` allows, as a module adds up long sums in any order and
-its layers hand errors on. Where PyTorch itself misses KernelBench's tolerance, the second rule alone
-decides.
+A result is correct under two rules. Each element is within KernelBench's tolerance of float64's
+(`eval.py` there: an absolute and a relative one, 1e-4 for f32). Its error is not much larger than
+PyTorch's own: twice the limit of `backends/tolerance.py`, because a module adds long sums in any
+order and its layers propagate errors. If PyTorch itself misses KernelBench's tolerance, only the
+second rule decides.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ from benchmarks.against_float64 import Verdict, judged, pieces
 from frontends.dtypes import NAMES
 from ir.reference.reference import NARROWEST
 
-TIMES = 2.0  # what `backends/tolerance.py` allows
+TIMES = 2.0  # Factor on the limit of `backends/tolerance.py`.
 CLOSE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 
 
 @dataclass(frozen=True, slots=True)
 class ThreeResults:
-    """One call by three."""
+    """The results of one call in three ways."""
 
-    got: Any  # ours
-    plain: Any  # PyTorch's at the problem's dtypes
-    truth: Any  # float64's
+    got: Any  # Ours.
+    plain: Any  # PyTorch's at the problem's dtypes.
+    truth: Any  # Float64's.
 
 
 def verdict(trials: Sequence[ThreeResults]) -> Verdict:
-    """The worst of all results of some calls; the first reason for which one is wrong."""
+    """Returns the worst verdict of all results of some calls, with the first reason for which one
+    is wrong."""
     found = [v for trial in trials for v in _results(trial)]
     reason = next((v.reason for v in found if v.reason), "")
     return Verdict(

@@ -1,4 +1,4 @@
-"""A verdict lets pass what PyTorch's own arithmetic gives, and nothing that is further off."""
+"""Tests that a verdict accepts the error of PyTorch's own arithmetic, and nothing less accurate."""
 
 import pytest
 import torch

@@ -121,6 +121,7 @@ def _expressive(module: nn.Module) -> None:
             value.add_(torch.empty_like(value).normal_(std=0.1))
 
 
+# Layers of queries and keys.
 _LOGITS = (
     "query",
     "key",
@@ -130,4 +131,4 @@ _LOGITS = (
     "k",
     "qkv",
     "c_attn",
-)  # Layers of queries and keys.
+)

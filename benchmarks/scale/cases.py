@@ -17,7 +17,7 @@ EVALUATIONS = 96  # Evaluations of each search.
 SLOTS = 8  # Slots of a node, and its cores.
 SLOTS_OF_DEVICE = 4  # As in search/evaluator/cluster.py.
 REMOTE = 0.0094  # Seconds. docs/scale.md: the median of 60 differences.
-# seconds; docs/store.md: all that is stored of an evaluation, on a server of two cores
+# Seconds. docs/store.md: everything stored of an evaluation, on a server with two cores.
 SHARED = 0.0064
 STORE_CORES = 2
 MANY = 5_000  # With more evaluations, one drawing is enough.

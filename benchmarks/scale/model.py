@@ -21,9 +21,8 @@ class Times:
     """Times in seconds of a core alone. The times of a candidate are drawn from the samples."""
 
     stages: Sequence[tuple[tuple[str, float], ...]]  # Stages of candidates, by name.
-    asked: Sequence[
-        float
-    ]  # until the proposer has one candidate, by the seconds of whole generations
+    # Until the proposer has one candidate, from the seconds of whole generations.
+    asked: Sequence[float]
     opened: float = 0.0  # Time of the search's process at the start of a generation.
     told: float = 0.0  # Time of the search's process for an outcome that is stored and told.
     remote: float = 0.0  # Time to a slot of a cluster and back.
