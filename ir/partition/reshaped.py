@@ -75,7 +75,7 @@ class _Moving:
         old = self.shapes[e.target]
         alike = _alike(old, to)
         last = set(e.indices[len(old) - alike :])
-        if prod(old) != prod(to) or not _stays(e.value, e.at, last):
+        if prod(old) != prod(to) or not self._stays(e.value, e.at, last, old):
             return False
         new = [fresh(f"{e.target}_{d}", self.taken) for d in range(len(to) - alike)]
         at = (*map(Index, new), *e.at[len(old) - alike :])
@@ -86,6 +86,18 @@ class _Moving:
         self.equations.append(view(e.target, e.at, old, flat, to))
         self.aliases[e.target] = flat
         return True
+
+    def _stays(self, expr: Expr, at: tuple[Expr, ...], last: set[str], old: _Shape) -> bool:
+        """Whether an expression can be computed in another shape.
+
+        Each tensor that it reads must have the old shape, or be read by trailing indices that stay. A
+        tensor that is larger, of which it reads a part at the same indices, has another order.
+        """
+        if isinstance(expr, Read) and expr.at == at:
+            return expr.pad is None and self.shapes[expr.tensor] == old
+        if isinstance(expr, Index):
+            return expr.name in last
+        return all(self._stays(part, at, last, old) for part in expr.children())
 
     def _under(self, expr: Expr, old: tuple[Expr, ...], at: tuple[Expr, ...], to: _Shape) -> Expr:
         """Replaces reads at `old` by reads at `at` of views in the new shape."""
@@ -117,18 +129,6 @@ def _alike(a: _Shape, b: _Shape) -> int:
             break
         count += 1
     return count
-
-
-def _stays(expr: Expr, at: tuple[Expr, ...], last: set[str]) -> bool:
-    """Whether an expression can be computed in another shape.
-
-    Each tensor that it reads must have the old shape, or be read by trailing indices that stay.
-    """
-    if isinstance(expr, Read) and expr.at == at:
-        return expr.pad is None
-    if isinstance(expr, Index):
-        return expr.name in last
-    return all(_stays(part, at, last) for part in expr.children())
 
 
 def view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _Shape) -> Equation:

@@ -10,6 +10,7 @@ from ir.reference.reference import evaluate
 from ir.reference.stepwise import evaluate as stepwise
 
 INPUTS = {"x": "f32[2, 5, 6]", "a": "f32[10, 4]", "w": "f32[4, 6]", "g": "f32[6]", "h": "f32[5]"}
+INPUTS |= {"z": "f32[2, 7, 6]"}
 FIRST = (
     "c[p, n] = sum(a[p, k] * w[k, n], k)",
     "v[i, s, n]: [2, 5, 6] = c[i * 5 + s, n]",
@@ -49,6 +50,7 @@ def test_an_epilogue_joins_the_contraction(lines):
         ("y[i, s, n] = v[i, s, n] + f32(s)",),
         ("y[i, s, n] = v[i, s, n] + v[i, s, 5 - n]",),  # at other places
         ("y[i, s, n] = v[i, 4 - s, n]",),
+        ("y[i, s, n] = v[i, s, n] + z[i, s, n]",),  # a part of a larger tensor
     ],
 )
 def test_what_needs_its_own_shape_stays(lines):
