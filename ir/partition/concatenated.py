@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ir.affine import affine
+from ir.intervals import Intervals
 from ir.partition.views import is_plain, is_pointwise
 from ir.recurrence import stepped
 from ir.sizes import value as number
@@ -37,9 +38,9 @@ def through_concatenations(spec: Spec, aliases: Collection[str] = ()) -> Spec:
         if e.target in aliases or not _is_part(spec, e) or not readers:
             continue
         if all(is_plain(r) and is_pointwise(r.value) and _padded(r, e.target) for r in readers):
-            known = facts(spec)
+            known, ends = facts(spec), Intervals(spec, {})
             made = (
-                replace(r, value=_inlined(r.value, e, known)) if r in readers else r
+                replace(r, value=_inlined(r.value, e, known, ends)) if r in readers else r
                 for r in spec.equations
             )
             spec = pruned(replace(spec, equations=tuple(made)))
@@ -83,9 +84,9 @@ def _shift(position: Expr) -> tuple[Index, int] | None:
     return (Index(name), int(found.offset.value)) if by == 1 else None
 
 
-def _inlined(expr: Expr, part: Equation, known: Facts) -> Expr:
+def _inlined(expr: Expr, part: Equation, known: Facts, ends: Intervals) -> Expr:
     """Replaces reads of an operand by the expression that computes it there."""
-    made = rebuilt(expr, lambda e: _inlined(e, part, known))
+    made = rebuilt(expr, lambda e: _inlined(e, part, known, ends))
     if not isinstance(made, Read) or made.tensor != part.target or made.pad is None:
         return made
     inside = list(_within(made, known))
@@ -95,7 +96,7 @@ def _inlined(expr: Expr, part: Equation, known: Facts) -> Expr:
     whole = inside[0]
     for condition in inside[1:]:
         whole = Apply("and", (whole, condition))
-    return Apply("where", (whole, _with_pads(value, known), Number(made.pad)))
+    return Apply("where", (whole, _with_pads(value, known, ends), Number(made.pad)))
 
 
 def _within(read: Read, known: Facts) -> Iterator[Expr]:
@@ -111,7 +112,20 @@ def _within(read: Read, known: Facts) -> Iterator[Expr]:
             yield Apply("lt", (index, Number(last)))
 
 
-def _with_pads(expr: Expr, known: Facts) -> Expr:
+def _with_pads(expr: Expr, known: Facts, ends: Intervals) -> Expr:
     """Pads the reads that can be out of bounds where the surrounding mask discards their value."""
-    made = rebuilt(expr, lambda e: _with_pads(e, known))
-    return replace(made, pad=0.0) if isinstance(made, Read) and any(_within(made, known)) else made
+    made = rebuilt(expr, lambda e: _with_pads(e, known, ends))
+    if not isinstance(made, Read):
+        return made
+    leaves = any(_within(made, known)) or _leaves(made, known, ends)
+    return replace(made, pad=0.0) if leaves else made
+
+
+def _leaves(read: Read, known: Facts, ends: Intervals) -> bool:
+    """Whether a position that is computed of indices, as `j // 2 + 1`, can be out of bounds."""
+    for position, size in zip(read.at, known.tensors[read.tensor].shape, strict=True):
+        if _shift(position) is None and not any(isinstance(n, Read) for n in position.walk()):
+            low, high = ends.of(position)
+            if low < 0 or high >= number(size, {}):
+                return True
+    return False

@@ -41,8 +41,13 @@ def same(spec, made):
             inputs="x: f32[6, 8], w: f32[5], t: i32[6, 8]",
         ),
         spec_of("a[i, j]: [6, 4] = x[i, j] * 2.0", "p[i, j] = a[i, j] + x[i, j + 1]", CAT),
+        spec_of("p[i, j]: [6, 4] = x[i, j * 2 + 1]", CAT),
+        spec_of(
+            "p[i, j]: [6, 10] = x[i, j // 2 + 3]",
+            "y[i, k] = where(k < 1, pad(x[i, k], 0.0), pad(p[i, k - 1], 0.0))",
+        ),
     ],
-    ids=["a slice", "with another padding", "a gather", "of a part"],
+    ids=["a slice", "with another padding", "a gather", "of a part", "spread", "repeated"],
 )
 def test_a_part_is_computed_where_it_is_read(spec):
     made = through_concatenations(spec)
