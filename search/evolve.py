@@ -73,7 +73,7 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
         "--collect-artefacts": asked.collect_artefacts,
     }
     for option in (option for option, given in of_store.items() if given and asked.no_store):
-        raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+        raise KernelError("nothing is stored", where=option, hint="leave --no-store out")
     if not any(of_store.values()):
         return None
     if asked.salvage is not None:
@@ -132,7 +132,7 @@ def _require_outputs(asked: Arguments, around: Invocation) -> None:
         ("--replay", asked.replay),
     ):
         if asked.no_store and given is not None:
-            raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+            raise KernelError("nothing is stored", where=option, hint="leave --no-store out")
     artefacts(asked, around)
     if asked.report is not None:
         require("jinja2", "it writes the page", "install it, or leave --report out", "--report")

@@ -143,6 +143,6 @@ def test_a_wrong_file_ends_the_command_before_anything_is_written(place):
 def test_a_resume_keeps_what_the_job_says(done):
     place, _ = done
     _, err = run(place, "--resume=night-1", "--policy=greedy", *KEPT, code=2)
-    assert "--policy: a job that goes on keeps what it was started with" in err
+    assert "--policy: a resumed job keeps its options" in err
     _, err = run(place, "--resume=night-2", *KEPT, code=2)
     assert "no run `night-2`" in err and "night-1" in err

@@ -157,7 +157,7 @@ def test_without_a_key_it_is_said_once_and_the_search_goes_on(place):
     code, out, err = place.run_here("--target=null", "--json", "--store=runs.db", *kernels)
     runs = json.loads(out)["runs"]
     assert code == 0 and [run["evaluations"] for run in runs] == [4, 4]
-    assert err.count("no model is asked: OPENAI_API_KEY is not set") == 1
+    assert err.count("no model is used: OPENAI_API_KEY is not set") == 1
     assert not any("models" in run for run in runs)
 
 

@@ -86,7 +86,7 @@ def test_rewrites_are_made_where_all_operators_are_asked_for(place):
     "words, said",
     [
         (("--operators=stepp",), ["stepp", "step", "--operators"]),
-        (("--operators=universal",), ["asks a model", "--model"]),
+        (("--operators=universal",), ["needs a model", "--model"]),
         (("--max-tokens=0",), ["--max-tokens", "from 1"]),
         (("--target-speedup=0",), ["--target-speedup", "positive"]),
         (("--replay=rows-null-7", "--store=no.db"), ["rows-null-7", "--replay"]),

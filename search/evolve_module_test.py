@@ -233,12 +233,12 @@ def test_what_cannot_be_a_kernel_is_told_in_a_message(written, body, said):
         (("--model-new=new.py",), "--model-new is of a --problem"),
         (("--overwrite",), "it is of --model-new"),
         (("--allow-torch=relu",), "--allow-torch is of a --problem or a --task"),
-        (("--allow-torch=relu", "--resume=x", "--store=sqlite://"), "keeps what it was"),
-        (("--problem=model.py", "--model-new=model.py"), "is there already"),
-        (("--problem=model.py", "--model-new=no/new.py"), "is not there"),
+        (("--allow-torch=relu", "--resume=x", "--store=sqlite://"), "keeps its options"),
+        (("--problem=model.py", "--model-new=model.py"), "already exists"),
+        (("--problem=model.py", "--model-new=no/new.py"), "does not exist"),
         (("--problem=model.py", "--model-new=new.py"), "a file of Python cannot hold"),
         (("--problem=model.py", "--model-new=new.py", "--target=npu"), "not on 2"),
-        (("--problem=model.py", "--resume=x", "--store=sqlite://"), "keeps what it was"),
+        (("--problem=model.py", "--resume=x", "--store=sqlite://"), "keeps its options"),
     ],
 )
 def test_wrong_use_is_told(written, words, said):

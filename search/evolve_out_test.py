@@ -45,7 +45,7 @@ def test_a_folder_that_has_a_winner_is_not_overwritten_unless_it_is_asked_for(pl
     (folder / "kernel.txt").write_text("edited by hand")
     place.given = place.files()
     refused(
-        place, *place.run_here("--target=null", *words), "--out", "is there already", "--overwrite"
+        place, *place.run_here("--target=null", *words), "--out", "already exists", "--overwrite"
     )
     assert (folder / "kernel.txt").read_text() == "edited by hand"
     run = place.evolve(*words, "--overwrite")["runs"][0]

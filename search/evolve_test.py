@@ -276,7 +276,7 @@ BAD = {
         ("--resume=rows-null-1", "--store=no.db"),
         ["--resume", "no store", "`rows-null-1`"],
     ),
-    "report nowhere": ((*GOOD, "--report=no/page.html"), ["--report", "no` is not there"]),
+    "report nowhere": ((*GOOD, "--report=no/page.html"), ["--report", "no` does not exist"]),
     "report is a folder": ((*GOOD, "--report=."), ["--report", "is a folder"]),
     "trace of many": (("--target=null", "--trace=t.json"), ["--trace", "one"]),
     "more memory than there is": (
@@ -391,4 +391,4 @@ def test_a_run_that_goes_on_keeps_what_it_was_started_with(place):
     place.evolve("--kernel=scale.kir", "--evaluations=2", "--store=runs.db")
     place.given = place.files()
     code, out, err = place.run_here("--resume=scale-null-1", "--store=runs.db", "--seed=2")
-    refused(place, code, out, err, ["--seed", "keeps what it was started with"])
+    refused(place, code, out, err, ["--seed", "keeps its options"])

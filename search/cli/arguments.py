@@ -213,20 +213,22 @@ def _parser(examples: str) -> _Parser:
     )
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--version", action="store_true", help="print the version, and those of what it uses"
+        "--version",
+        action="store_true",
+        help="print the versions of the program and its dependencies",
     )
-    evolved = parser.add_argument_group("what is evolved")
+    evolved = parser.add_argument_group("kernels and targets")
     _what(evolved)
     _sizes(evolved)
     _with(evolved)
-    _how(parser.add_argument_group("how it is searched"))
+    _how(parser.add_argument_group("search"))
     model_options(
         parser.add_argument_group(
-            "models that are asked (an endpoint's address and key: OPENAI_BASE_URL, OPENAI_API_KEY)"
+            "language models (address and key of the endpoint: OPENAI_BASE_URL, OPENAI_API_KEY)"
         )
     )
-    store_options(parser.add_argument_group("what is kept"))
-    _results(parser.add_argument_group("where results go"))
+    store_options(parser.add_argument_group("storage"))
+    _results(parser.add_argument_group("results"))
     return parser
 
 
@@ -243,36 +245,35 @@ def _what(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="of the library, or a .kir file; repeatable (default: the whole starter suite)",
+        help="a library kernel, or a .kir file; repeatable (default: the whole starter suite)",
     )
     group.add_argument(
         "--problem",
         metavar="FILE.py",
-        help="every kernel of a PyTorch module, from a file that defines Model, "
-        "get_inputs and get_init_inputs",
+        help="search for every kernel of a PyTorch module; the file defines Model, get_inputs "
+        "and get_init_inputs",
     )
     group.add_argument(
         "--task",
         metavar="FILE.py",
-        help="every kernel of a reference of your own, from a file that defines it, "
-        "its inputs and its tests",
+        help="search for every kernel of your own reference; the file defines it, its inputs and "
+        "its tests",
     )
     group.add_argument(
         "--job",
         metavar="FILE.toml",
-        help="all searches that a file names, with one budget; see docs/jobs.md",
+        help="run all searches that a file lists, with one budget; see docs/jobs.md",
     )
     group.add_argument(
         "--reduced",
         action="store_true",
-        help="with --problem: at sizes that can be simulated and interpreted",
+        help="with --problem: use sizes small enough for simulators and interpreters",
     )
     group.add_argument(
         "--allow-torch",
         metavar="OPS",
-        help="with --problem or --task: operators that are left to PyTorch, with "
-        "commas, as the error of a missing one names them; what is found says "
-        "which they are",
+        help="with --problem or --task: operators that PyTorch may run, separated by commas, by the "
+        "names that the error for an unsupported one shows; results list them",
     )
 
 
@@ -282,25 +283,25 @@ def _sizes(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="M=2048,K=512[@WEIGHT]",
-        help="sizes to tune for; those not named are as in the kernel's file; "
-        "repeatable, each with its weight (default: 1)",
+        help="sizes to tune for; omitted sizes are those of the kernel's file; repeatable, each with "
+        "its weight (default: 1)",
     )
     group.add_argument(
         "--dispatch",
         metavar="K",
-        help="with several shapes: up to K kernels share them (default: 1)",
+        help="with several shapes: find up to K kernels that share them (default: 1)",
     )
     group.add_argument(
         "--held-out",
         metavar="N",
-        help="with --dispatch: at how many other shapes the result is tried in the "
-        "end (default: 10)",
+        help="with --dispatch: number of further shapes at which the result is tested at the end "
+        "(default: 10)",
     )
 
 
 def _with(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--schedule", metavar="FILE.sched", help="start from this schedule too (one kernel)"
+        "--schedule", metavar="FILE.sched", help="also start from this schedule (one kernel)"
     )
     group.add_argument(
         "--backend",
@@ -312,12 +313,12 @@ def _with(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--list-targets",
         action="store_true",
-        help="say what can be evolved for, and what this machine can do for each",
+        help="list the targets, and what this machine can do for each",
     )
     group.add_argument(
         "--list-kernels",
         action="store_true",
-        help="say which kernels the library has, with signatures and sizes",
+        help="list the kernels of the library, with signatures and sizes",
     )
 
 
@@ -325,58 +326,58 @@ def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--evaluations",
         metavar="N",
-        help=f"candidates to try for each kernel (default: {EVALUATIONS})",
+        help=f"candidates to evaluate for each kernel (default: {EVALUATIONS})",
     )
-    group.add_argument("--seconds", metavar="S", help="time for each kernel, or a whole --problem")
+    group.add_argument(
+        "--seconds", metavar="S", help="time limit for each kernel, or for a whole --problem"
+    )
     group.add_argument(
         "--policy",
         metavar="NAME[,parameter=value,...]",
-        help=f"who becomes a parent, and how (default: {POLICY}); see docs/search.md",
+        help=f"the rule that selects parents (default: {POLICY}); see docs/search.md",
     )
     group.add_argument(
         "--operators",
         metavar="NAMES",
         default="",
-        help="what may make new candidates, with commas, `all` for all there are "
+        help="operators that create candidates, separated by commas, or `all` "
         "(default: all but rewrite)",
     )
     group.add_argument(
         "--target-speedup",
         metavar="X",
-        help="stop when the best is so many times as fast as the first schedule",
+        help="stop when the best is X times as fast as the first schedule",
     )
-    group.add_argument(
-        "--stagnation", metavar="N", help="stop after so many candidates without a gain"
-    )
+    group.add_argument("--stagnation", metavar="N", help="stop after N candidates without a gain")
     group.add_argument(
         "--memory",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="start from what earlier runs in the store found for the same kernel",
+        help="start from the results of earlier runs in the store for the same kernel",
     )
     group.add_argument(
         "--lessons",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="keep what a run teaches, and use what earlier ones taught",
+        help="store the lessons of a run, and use those of earlier runs",
     )
     group.add_argument(
         "--seed",
         metavar="N",
-        help="the same seed and evaluations give the same result (default: 0)",
+        help="random seed; the same seed and evaluations give the same result (default: 0)",
     )
     group.add_argument(
         "--secret",
         metavar="TEXT",
-        help="draw inputs and shapes of checks as another run did, whose --show or record says this",
+        help="draw the inputs and shapes of checks as another run did; its --show or record has the text",
     )
     group.add_argument(
-        "--workers", metavar="N", help="candidates evaluated at a time (default: one a core)"
+        "--workers", metavar="N", help="candidates evaluated in parallel (default: one per core)"
     )
     group.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="evaluate on a Ray cluster: `local` starts one here, else HOST:PORT or "
+        help="evaluate on a Ray cluster: `local` starts one on this machine, else HOST:PORT or "
         "ray://HOST:PORT; see docs/scale.md",
     )
 
@@ -386,8 +387,8 @@ def _results(group: argparse._ArgumentGroup) -> None:
         "--promote",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="write winners to kernels_generated/ (default: in a checkout, with a "
-        "store, and kernels of the library only)",
+        help="write winners to kernels_generated/ (default: only in a checkout, with a store, and for "
+        "library kernels)",
     )
     group.add_argument(
         "--out",
@@ -398,18 +399,20 @@ def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--model-new",
         metavar="FILE.py",
-        help="with --problem: KernelBench's solution file, whose ModelNew calls the "
-        "winners (one target)",
+        help="with --problem: write a solution file for KernelBench, whose ModelNew calls the winners "
+        "(one target)",
     )
     group.add_argument(
-        "--overwrite", action="store_true", help="with --model-new or --out: replace what is there"
+        "--overwrite", action="store_true", help="with --model-new or --out: replace existing files"
     )
-    group.add_argument("--report", metavar="FILE.html", help="a page that shows the search")
+    group.add_argument("--report", metavar="FILE.html", help="write a page that shows the search")
     group.add_argument(
-        "--trace", metavar="FILE.json", help="a timeline of the winner, in Chrome's trace format"
+        "--trace",
+        metavar="FILE.json",
+        help="write a timeline of the winner, in Chrome's trace format",
     )
     group.add_argument(
-        "--json", action="store_true", help="one JSON object on stdout instead of a table"
+        "--json", action="store_true", help="print one JSON object on stdout instead of a table"
     )
 
 
@@ -418,7 +421,7 @@ def _whole(option: str, text: str | None, least: int) -> int | None:
         return None
     if not re.fullmatch(r"\d{1,18}", text) or int(text) < least:
         raise KernelError(
-            f"`{text}` is not possible",
+            f"`{text}` is not allowed",
             where=option,
             allowed=f"a whole number from {least}",
             hint=f"for example {option}={max(least, EVALUATIONS)}" if least else "",
@@ -433,7 +436,7 @@ def _address(text: str | None) -> str | None:
     found = _ADDRESS.fullmatch(text)
     if found is None or not 0 < int(found[3]) < 1 << 16:
         raise KernelError(
-            f"`{text}` is no cluster",
+            f"`{text}` is not the address of a cluster",
             where="--cluster",
             allowed="local, HOST:PORT, ray://HOST:PORT",
             hint="`ray start --head` prints its address; see docs/scale.md",

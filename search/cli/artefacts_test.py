@@ -55,8 +55,8 @@ def test_a_run_that_cannot_be_read_is_listed_as_damaged(place):
     "words, said",
     [
         (("--collect-artefacts", "--store=none.db"), "there is no store"),
-        (("--collect-artefacts", "--no-store"), "nothing is kept"),
-        (("--kernel=rows.kir", "--artefacts=kept", "--no-store"), "nothing is kept"),
+        (("--collect-artefacts", "--no-store"), "nothing is stored"),
+        (("--kernel=rows.kir", "--artefacts=kept", "--no-store"), "nothing is stored"),
         (("--kernel=rows.kir", "--artefacts=rows.kir", "--store=b.db"), "is a file"),
         (("--kernel=rows.kir", "--artefacts=nil://x", "--store=b.db"), "cannot be reached"),
     ],

@@ -37,8 +37,8 @@ def require_confirmed(
         outcome = found[number]
         if isinstance(outcome, Failure) and outcome.partly is None:
             raise KernelError(
-                "the winner is not kept: its source is right by the secret of its search and "
-                f"not by another. {outcome.stage}: {outcome.reason}",
+                "the winner is not stored: its source is correct with the secret of its search but "
+                f"not with another. {outcome.stage}: {outcome.reason}",
                 where=edited[number].key,
                 hint="search again; another --seed draws other inputs and shapes",
             )

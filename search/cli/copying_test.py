@@ -70,7 +70,7 @@ def test_what_would_be_replaced_is_refused(place):
     before = place.files()
     for to, what in {
         "there/b.db": "has another lesson `a-run`",
-        "a.db": "is there already",
+        "a.db": "already exists",
     }.items():
         code, out, err = _copied(place, to)
         assert (code, out) == (2, "") and what in err
@@ -100,7 +100,7 @@ def test_a_store_at_work_is_refused(place):
         (("--store=postgresql://user:secret@host", "--list-runs"), "names no database"),
         ((f"--stoer={SERVER}",), "unrecognized arguments"),
         (("--store", "a.db", SERVER), "is not understood"),
-        (("--copy-store=b.db", "--no-store"), "nothing is kept"),
+        (("--copy-store=b.db", "--no-store"), "nothing is stored"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_an_error(place, words, what):

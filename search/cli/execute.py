@@ -191,7 +191,7 @@ def _resumed(asked: Arguments, run: str, around: Invocation, store: Keeper) -> P
     for name, option in FIXED.items():
         if getattr(asked, name) not in (None, ()):
             raise KernelError(
-                "a run that goes on keeps what it was started with",
+                "a resumed run keeps its options",
                 where=option,
                 hint="leave it out, or start a new run without --resume",
             )

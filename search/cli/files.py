@@ -74,7 +74,7 @@ def require_writable(option: str, file: Path) -> None:
     if file.is_dir():
         what, hint = f"`{file}` is a folder", "name a file in it"
     elif not folder.is_dir():
-        what, hint = f"the folder `{folder}` is not there", "make it first"
+        what, hint = f"the folder `{folder}` does not exist", "create it first"
     elif not os.access(file if file.exists() else folder, os.W_OK):
         what, hint = f"`{file}` cannot be written", "name a file that you may write"
     else:
@@ -149,11 +149,9 @@ def artefacts(asked: Arguments, around: Invocation) -> str | None:
     if given is None:
         return None
     if asked.no_store:
-        raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+        raise KernelError("nothing is stored", where=option, hint="leave --no-store out")
     if is_url(given):
-        require(
-            "fsspec", "it reaches what is no folder", "pip install 'speciate[artefacts]'", option
-        )
+        require("fsspec", "it is needed for URLs", "pip install 'speciate[artefacts]'", option)
         return given
     require_folder(option, around.path(given))
     return str(around.path(given).absolute())

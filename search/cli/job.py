@@ -114,7 +114,7 @@ def _require_unsaid(asked: Arguments, free: Collection[str]) -> None:
     for name, option in REFUSED.items():
         if name not in free and getattr(asked, name) not in (None, (), False):
             raise KernelError(
-                "a job that goes on keeps what it was started with",
+                "a resumed job keeps its options",
                 where=option,
                 hint="leave it out, or start a new job with --job",
             )

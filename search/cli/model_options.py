@@ -20,28 +20,30 @@ def _asked(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME[:WEIGHT]",
-        help="a model that edits kernels beside the other operators; several share "
-        "the requests by weight",
+        help="a model that edits kernels, in addition to the other operators; several models share the "
+        "requests by weight",
     )
     group.add_argument(
         "--price",
         action="append",
         default=[],
         metavar="NAME=IN/OUT",
-        help="what a million tokens cost; or a file of prices",
+        help="price of a million tokens; or a file of prices",
     )
     group.add_argument(
-        "--max-tokens", metavar="N", help="tokens that models may read and write for each kernel"
+        "--max-tokens",
+        metavar="N",
+        help="limit of the tokens that models read and write for each kernel",
     )
     group.add_argument(
         "--max-cost",
         metavar="X",
-        help="what models may cost for each kernel, in the currency of the prices",
+        help="limit of the cost of models for each kernel, in the currency of the prices",
     )
     group.add_argument(
         "--context-window",
         metavar="N",
-        help="tokens that a model reads and writes in one exchange, by which prompts are made "
+        help="tokens that a model reads and writes in one exchange, which limits prompts "
         f"(default: {WINDOW})",
     )
 
@@ -50,57 +52,57 @@ def _asking(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--requests",
         metavar="N",
-        help=f"requests in flight at once (default: {REQUESTS}); a child is evaluated as soon as it "
-        "is answered, and the next prompt knows of it",
+        help=f"requests in flight at once (default: {REQUESTS}); each answer is evaluated at once, and "
+        "the next prompt contains the result",
     )
     group.add_argument(
         "--answer-tokens",
         metavar="N",
-        help=f"tokens of one answer at most, thinking included (default: {ANSWER_TOKENS})",
+        help=f"limit of the tokens of one answer, including thinking (default: {ANSWER_TOKENS})",
     )
     group.add_argument(
         "--effort",
         metavar="WORD",
-        help="how hard a model thinks, in the endpoint's words, as low, medium or high "
-        "(reasoning_effort; default: the endpoint's)",
+        help="reasoning_effort of a model, in the endpoint's words, such as low, medium or high "
+        "(default: the endpoint's)",
     )
     group.add_argument(
         "--weigh",
         metavar="HOW",
-        help="what a model's answer costs beside an evaluation: time[:SECONDS] that it holds up the "
+        help="cost of a model's answer relative to an evaluation: time[:SECONDS] that it delays the "
         "search, money:AMOUNT or tokens[:NUMBER] that count as one evaluation, or none "
         f"(default: {WEIGH}, 60 s)",
     )
     group.add_argument(
         "--answer-timeout",
         metavar="S",
-        help=f"the longest wait for a whole answer (default: {DEADLINE:g})",
+        help=f"timeout of a whole answer, in seconds (default: {DEADLINE:g})",
     )
     group.add_argument(
         "--silence-timeout",
         metavar="S",
-        help=f"the longest wait for the next piece of an answer (default: {SILENCE:g})",
+        help=f"timeout of the next piece of an answer, in seconds (default: {SILENCE:g})",
     )
     group.add_argument(
         "--steps",
         metavar="N",
-        help="what a model may do before it answers: have drafts compiled, checked or profiled, read "
-        f"documents, list legal edits (default: up to {STEPS}; 0 for nothing)",
+        help="steps that a model may take before it answers: compile, check or profile a draft, read "
+        f"a document, list legal edits (default: up to {STEPS}; 0 for none)",
     )
     group.add_argument(
         "--trials",
         metavar="N",
-        help="combinations of values that are timed at most, each as an evaluation, where a model's "
-        f"answer has parameters (default: {TRIALS}; 1 for none but the first)",
+        help="limit of the combinations of values that are timed if a model's answer has parameters; "
+        f"each counts as an evaluation (default: {TRIALS}; 1 for only the first)",
     )
     group.add_argument(
         "--coach",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="let a model improve the prompts too, every few evaluations",
+        help="let a model also improve the prompts, every few evaluations",
     )
     group.add_argument(
         "--replay",
         metavar="RUN",
-        help="make a stored run again with the answers that it had, asking nobody",
+        help="repeat a stored run with its stored answers, without a model",
     )

@@ -45,7 +45,7 @@ from search.prompt.synthesis import Writer
 from search.prompt.timeline import timeline
 
 RESTS = 6  # consecutive waits without an answer, after which a search with no other work ends
-NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
+NO_KEY = f"no model is used: {KEY} is not set; the search continues without one"
 
 
 @dataclass(frozen=True, slots=True)

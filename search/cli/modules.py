@@ -254,7 +254,7 @@ def require_new(file: Path, overwrite: bool) -> None:
     require_writable(MODEL_NEW, file)
     if file.exists() and not overwrite:
         raise KernelError(
-            f"`{file}` is there already",
+            f"`{file}` already exists",
             where=MODEL_NEW,
             hint="name another file, or give --overwrite to replace it",
         )

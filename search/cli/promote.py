@@ -326,7 +326,7 @@ def _require_folder(out: Path, problems: Sequence[Problem], new: bool) -> None:
         require_folder(OUT, folder)
         if new and folder.exists():
             raise KernelError(
-                f"`{folder}` is there already",
+                f"`{folder}` already exists",
                 where=OUT,
                 hint="name another folder, or give --overwrite to replace it",
             )

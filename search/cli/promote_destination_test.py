@@ -80,7 +80,7 @@ def test_only_a_folder_that_is_named_must_be_new(where, tmp_path):
     for name in (USUAL, "here"):
         (tmp_path / name / "twice" / "chip").mkdir(parents=True)
     assert where(checkout=False)[1] == [0, 1, 3]
-    with pytest.raises(KernelError, match="is there already") as fault:
+    with pytest.raises(KernelError, match="already exists") as fault:
         where("--out=here")
     assert fault.value.where == "--out" and "--overwrite" in fault.value.hint
     assert where("--out=here", "--overwrite")[1] == [0, 1, 2, 3]

@@ -96,7 +96,7 @@ def prepared(
     if not settings.operators or set(settings.operators) & set(MODEL_OPERATORS):
         models = models_of(problem, sources, store)
     elif settings.models:
-        say(f"no model is asked: --operators names neither {' nor '.join(MODEL_OPERATORS)}")
+        say(f"no model is used: --operators names neither {' nor '.join(MODEL_OPERATORS)}")
     if models is not None:
         skills = [document(f"lesson{n}", text) for n, text in enumerate(settings.lessons)]
         operators |= model_operators(problem, models, skills)

@@ -42,7 +42,7 @@ def worded(text: str) -> WeightedShape:
     )
 
 
-def positive_number(option: str, text: str, example: str, fault: str = "is not possible") -> float:
+def positive_number(option: str, text: str, example: str, fault: str = "is not allowed") -> float:
     """Parses a positive number. Raises KernelError otherwise. example: of the option's value."""
     try:
         number = float(text)
@@ -94,7 +94,7 @@ def _sizes(spec: Spec, tune: Sizes | None, shape: Mapping[str, int]) -> dict[str
     lacking = [name for name in names if name not in given]
     if lacking:
         raise KernelError(
-            f"kernel `{spec.name}` says nothing of size {', '.join(lacking)}",
+            f"kernel `{spec.name}` has no value for size {', '.join(lacking)}",
             where=OPTION,
             hint="give it: --shape=" + ",".join(f"{name}=1024" for name in lacking),
         )

@@ -10,39 +10,37 @@ def store_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--store",
         metavar="URL",
-        help="where runs are kept: an SQLite file, or postgresql://USER@HOST:PORT/DATABASE, whose "
-        "password is taken from PGPASSWORD or ~/.pgpass",
+        help="where runs are stored: an SQLite file, or postgresql://USER@HOST:PORT/DATABASE; the "
+        "password comes from PGPASSWORD or ~/.pgpass",
     )
     group.add_argument(
         "--artefacts",
         metavar="URL",
-        help="where large texts of the store lie instead of in its rows: a folder, or a URL that "
-        "fsspec reaches; the store knows it from then on",
+        help="where the store keeps large texts, instead of in its rows: a folder, or a URL for "
+        "fsspec; the store remembers it",
     )
     group.add_argument(
         "--collect-artefacts",
         action="store_true",
-        help="remove the artefacts that nothing in the store refers to",
+        help="remove the artefacts that the store does not refer to",
     )
     group.add_argument(
         "--no-store",
         action="store_true",
-        help="keep no runs, and promote nothing without --promote: what is found is printed",
+        help="do not store runs, and promote only with --promote; results are printed",
     )
-    group.add_argument(
-        "--resume", metavar="RUN", help="go on with a run, or a job, that was stopped"
-    )
+    group.add_argument("--resume", metavar="RUN", help="resume a run or a job that was stopped")
     group.add_argument(
         "--salvage",
         metavar="NEW.db",
-        help="copy what can still be read of a damaged store to a new one",
+        help="copy the readable part of a damaged store to a new one",
     )
     group.add_argument(
         "--copy-store",
         metavar="URL",
         help="copy the whole store to a new file or an empty database",
     )
-    group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
+    group.add_argument("--list-runs", action="store_true", help="list the runs of the store")
     group.add_argument(
         "--show",
         metavar="RUN",

@@ -355,7 +355,7 @@ def kernel_problem(
         _require_one_kernel(asked)
     if not workload.checks:
         raise KernelError(
-            f"kernel `{spec.name}` says no sizes at which it is to be checked",
+            f"kernel `{spec.name}` has no check sizes",
             where="--kernel",
             hint="add lines such as `check(M=7, N=13)` below its `def`",
         )
@@ -461,16 +461,16 @@ def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
         if name not in known:
             asks = name in MODEL_OPERATORS
             raise KernelError(
-                f"the operator `{name}` asks a model" if asks else f"no operator `{name}`",
+                f"the operator `{name}` needs a model" if asks else f"no operator `{name}`",
                 where=OPERATORS,
                 allowed=", ".join((*known, ALL_OPERATORS)),
-                hint="name one with --model" if asks else "leave it out to take the usual ones",
+                hint="name one with --model" if asks else "leave it out for the default operators",
             )
     if names and "combine" in names and len(names) == 1:
         raise KernelError(
-            "`combine` takes two parents, and somebody must make the second",
+            "`combine` takes two parents, and another operator must create the second",
             where=OPERATORS,
-            hint="name an operator of one parent too",
+            hint="also name an operator with one parent",
         )
     return tuple(names)
 

@@ -50,9 +50,9 @@ def endpoint(variables: Mapping[str, str]) -> Endpoint | None:
         return None
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise KernelError(
-            "the key holds characters that no key has",
+            "the key contains characters that are not allowed",
             where=KEY,
-            allowed="printable characters of ASCII without blanks",
+            allowed="printable ASCII characters without blanks",
             hint="set it again, without quotes or line breaks",
         )
     base = variables.get(BASE_URL, "").strip() or DEFAULT_URL

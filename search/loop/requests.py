@@ -41,7 +41,7 @@ def silenced(reasons: Sequence[str]) -> Halted:
         KernelError(
             f"no model answers, and no other operator has anything new: {count} of "
             f"{len(reasons)} requests failed as follows: {words}",
-            hint="go on with --resume when the endpoint answers again",
+            hint="continue with --resume when the endpoint answers again",
         ),
         spent=False,
     )

@@ -44,8 +44,8 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
     run was killed before its first candidates."""
     if not record.generations:
         raise KernelError(
-            f"run `{record.run}` has tried nothing yet",
-            hint="go on with it by --resume, or name another",
+            f"run `{record.run}` has evaluated nothing yet",
+            hint="continue it with --resume, or name another",
         )
     settings, outcomes, graph = record.settings, told(record), record.graph()
     spec, roots = spec_of(settings.spec), record.generations[0]

@@ -64,7 +64,7 @@ def library(folders: Sequence[Path]) -> Library:
                 raise KernelError(
                     f"two documents are called `{d.name}`",
                     where=str(folder),
-                    hint="a name serves for one document in all folders",
+                    hint="give each document in all folders a different name",
                 )
             found[d.name] = d
     return Library(tuple(found.values()))

@@ -71,7 +71,7 @@ class Artefacts:
             raise KernelError(
                 f"the artefact sha256:{digest} is missing",
                 where=self.files.address,
-                hint=f"bring it back, or say with {OPTION} where the store's artefacts lie now",
+                hint=f"bring it back, or name the folder of the store's artefacts with {OPTION}",
             )
         found = hashlib.sha256(data).hexdigest()
         if found != digest:
@@ -269,7 +269,7 @@ def _found(digest: str, artefacts: Artefacts | None) -> str:
     if artefacts is None:
         raise KernelError(
             f"the artefact sha256:{digest} is needed",
-            hint=f"say with {OPTION} where the store's artefacts lie",
+            hint=f"name the folder of the store's artefacts with {OPTION}",
         )
     return artefacts.text(digest)
 

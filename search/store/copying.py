@@ -89,7 +89,7 @@ def copy_store(
 def _beside(new: Path, stack: ExitStack) -> Path:
     """A temporary folder for the copy."""
     if new.exists():
-        raise _taken(f"`{new}` is there already", "name a file that is not there")
+        raise _taken(f"`{new}` already exists", "name a file that does not exist")
     new.parent.mkdir(parents=True, exist_ok=True)
     made = tempfile.TemporaryDirectory(prefix=".copy-", dir=new.parent)
     return Path(stack.enter_context(made))

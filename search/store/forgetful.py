@@ -110,7 +110,7 @@ class Forgetful:
         """A run of this process. Raises KernelError for any other."""
         if run not in self._runs:
             raise KernelError(
-                f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"
+                f"run `{run}` is not stored", where="--no-store", hint="leave --no-store out"
             )
         found = self._runs[run]
         generations = tuple(found.generations[n] for n in sorted(found.generations))
@@ -147,7 +147,7 @@ class ForgetfulJobs:
         """A job of this process. Raises KernelError for any other."""
         if job not in self._jobs:
             raise KernelError(
-                f"job `{job}` is not kept", where="--no-store", hint="leave --no-store out"
+                f"job `{job}` is not stored", where="--no-store", hint="leave --no-store out"
             )
         rounds = self._rounds[job]
         # A run's settings name the round in which it began. The round gets the run's name only

@@ -21,7 +21,7 @@ def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
     assert kept.cached("key", "here") == good
     assert kept.cached("key", "there") is None
     assert kept.runs_of("rows") == ("rows-chip-2", "rows-chip-1")
-    with pytest.raises(KernelError, match="is not kept"):
+    with pytest.raises(KernelError, match="is not stored"):
         kept.load("rows-chip-3")
 
 
@@ -54,7 +54,7 @@ def test_a_job_is_loaded_with_its_rounds():
         StoredRound(0, 4, 8, "", "8 evaluations", True),
         StoredRound(1, 2, 8, run),
     )
-    with pytest.raises(KernelError, match="job `other-1` is not kept"):
+    with pytest.raises(KernelError, match="job `other-1` is not stored"):
         kept.load("other-1")
 
 

@@ -180,9 +180,9 @@ class Postgres(Database):
 
     def _lost(self, error: SQLAlchemyError) -> KernelError:
         return self.refusal(
-            f"the store's server was lost, and not there again in {TRY_SECONDS:.0f} s: "
+            f"the store's server was lost, and not available again within {TRY_SECONDS:.0f} s: "
             f"{getattr(error, 'orig', None) or error}",
-            "what was stored is kept: go on with --resume when the server is there",
+            "stored data are kept: continue with --resume when the server is available",
         )
 
     def _connected(self) -> Connection:

@@ -74,7 +74,7 @@ def test_what_passes_in_a_moment_is_not_said(database):
 
 def test_a_server_that_stays_away_is_given_up(database):
     found, said, time = database
-    with pytest.raises(KernelError, match="not there again in 120 s") as caught:
+    with pytest.raises(KernelError, match="not available again within 120 s") as caught:
         found._tried(_failing(10_000, _lost(), []))
     assert 120.0 <= time[0] - 100.0 < 120.0 + postgres.LONGEST_WAIT
     assert SECRET not in str(caught.value) and "--resume" in caught.value.hint

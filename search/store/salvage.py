@@ -85,7 +85,7 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
     """Copies a store. Raises KernelError if there is nothing to read, or if `new` exists."""
     if new.exists():
         raise KernelError(
-            f"`{new}` is there already", where="--salvage", hint="name a file that is not there"
+            f"`{new}` already exists", where="--salvage", hint="name a file that does not exist"
         )
     if not damaged.is_file():
         raise KernelError(

@@ -106,6 +106,6 @@ def test_what_is_no_store_is_refused_and_nothing_is_made(runs, tmp_path, spoil):
 
 def test_a_file_that_is_there_is_not_replaced(runs, tmp_path):
     (tmp_path / "new.db").write_text("mine")
-    with pytest.raises(KernelError, match="is there already"):
+    with pytest.raises(KernelError, match="already exists"):
         salvage(runs, tmp_path / "new.db")
     assert (tmp_path / "new.db").read_text() == "mine"

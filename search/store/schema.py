@@ -188,7 +188,7 @@ def revision(connection: Connection, where: str) -> str | None:
         number = FORMAT  # a store without runs has no old texts
     if number != FORMAT:
         raise KernelError(
-            f"the store has runs of format {number or 1}, which are not read any more",
+            f"the store has runs of format {number or 1}, which are no longer supported",
             where=where,
             allowed=f"a new store, or one of format {FORMAT} or later",
             hint="move it away, or give another with --store",

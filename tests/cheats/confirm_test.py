@@ -26,7 +26,7 @@ def test_another_secret_finds_what_was_written_for_the_shapes_of_one():
     with LocalEvaluator([tried], 1) as evaluator:
         ((_, found),) = evaluator.evaluate([cheat])
     assert isinstance(found, Evaluation), found
-    with pytest.raises(KernelError, match="not by another. check: at M="):
+    with pytest.raises(KernelError, match="not with another. check: at M="):
         require_confirmed(tried, [cheat], "another secret")
     require_confirmed(tried, [source("1.0 + 1.0")], "another secret")
 
