@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := [n for n in languages if n not in can]:
         raise KernelError(f"`{unknown[0]}` builds nothing to carry", allowed=", ".join(can))
     if given.out.exists():
-        raise KernelError("the folder is there already", where=str(given.out))
+        raise KernelError("the folder already exists", where=str(given.out))
     schedules = given.schedules or given.target
     pairs: list[tuple[Case | Candidate, str]] = [
         (c, b)

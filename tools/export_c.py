@@ -84,7 +84,7 @@ def _write(out: Path, texts: Mapping[str, str], overwrite: bool) -> None:
         file = out / name
         if not overwrite and file.exists() and file.read_bytes() != text.encode():
             raise KernelError(
-                f"`{file}` is there already, with another text",
+                f"`{file}` already exists with another text",
                 where="--out",
                 hint="name another folder, or add --overwrite",
             )

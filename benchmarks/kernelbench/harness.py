@@ -168,7 +168,7 @@ class _Harness:
                     finished += self.one(entry, file)
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
-                print("stopped; the same command goes on", file=sys.stderr, flush=True)
+                print("stopped; run the same command to continue", file=sys.stderr, flush=True)
                 return 130
             finally:
                 for waiting in self.ahead.values():

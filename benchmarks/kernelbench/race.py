@@ -311,7 +311,7 @@ class _Race:
         """
         self.lock.acquire()
         self.crew.end()
-        print("stopped; the same command goes on", file=sys.stderr, flush=True)
+        print("stopped; run the same command to continue", file=sys.stderr, flush=True)
         for child in multiprocessing.active_children():
             child.kill()
         os._exit(130)

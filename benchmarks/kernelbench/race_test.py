@@ -284,7 +284,7 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_
         _, said = race.communicate(timeout=GUARD)
     finally:
         race.kill()
-    assert race.returncode == 130 and said.endswith("stopped; the same command goes on\n")
+    assert race.returncode == 130 and said.endswith("stopped; run the same command to continue\n")
     assert not result_there(tmp_path)
 
 

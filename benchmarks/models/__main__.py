@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         print(f"models: {error}", file=sys.stderr)
         return WRONG_USE
     except KeyboardInterrupt:
-        print("stopped; the same command goes on", file=sys.stderr)
+        print("stopped; run the same command to continue", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -113,11 +113,11 @@ class _Run:
                 for each in (pool, two):
                     each.shutdown(wait=False, cancel_futures=True)
                 self.crew.end()
-                print("stopped; the same command goes on", file=sys.stderr, flush=True)
+                print("stopped; run the same command to continue", file=sys.stderr, flush=True)
                 return INTERRUPTED
         print(words(summary(self.rows)), file=sys.stderr)
         if left := len(finished) - sum(finished):
-            print(f"{left} modules are left; the same command goes on", file=sys.stderr)
+            print(f"{left} modules are left; run the same command to continue", file=sys.stderr)
         wanted = {e.name for e in entries}
         wrong = [r for r in self.rows if r["module"] in wanted and not _good(r)]
         return int(bool(wrong) or bool(left))

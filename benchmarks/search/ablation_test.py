@@ -81,7 +81,7 @@ def test_a_search_that_is_interrupted_gives_no_row_and_is_made_again(tmp_path, m
     with monkeypatch.context() as patched:
         patched.setattr("search.evaluator.local.LocalEvaluator.evaluate", _interrupted)
         assert call(tmp_path, *words) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "run the same command to continue" in capsys.readouterr().err
     assert read(tmp_path / "r.json") == []
     assert call(tmp_path, *words) == 0
     assert [r["made"] for r in read(tmp_path / "r.json")] == [5]
