@@ -124,17 +124,21 @@ def options(parser: argparse.ArgumentParser, item: str, seconds: float, gigabyte
     item: what it attempts, such as a problem.
     seconds, gigabytes: the default limits of one item.
     """
-    parser.add_argument("--target", required=True, help="the chip")
-    parser.add_argument("--backend", help="one that the chip lists; without it the first")
+    parser.add_argument("--target", required=True, help="the target")
+    parser.add_argument("--backend", help="a backend of the target (default: its first)")
     parser.add_argument("--out", required=True, type=Path, help="the result file")
     parser.add_argument("--workers", type=int, default=2, help=f"{item}s at a time")
-    parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, help="start nothing after this number of seconds"
+    )
     parser.add_argument(
         f"--{item}-seconds",
         type=float,
         default=seconds,
         dest="item_seconds",
-        help="that one may take",
+        help="time limit of one item",
     )
-    parser.add_argument("--gigabytes", type=float, default=gigabytes, help="that one may hold")
-    parser.add_argument("--again", action="store_true", help="try what is done, too")
+    parser.add_argument(
+        "--gigabytes", type=float, default=gigabytes, help="memory limit of one item, in GB"
+    )
+    parser.add_argument("--again", action="store_true", help="also try items that have a row")

@@ -332,11 +332,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="the chip that this machine has")
-    made.add_argument("--helion", required=True, type=Path, help="a checkout of its repository")
+    made.add_argument("--target", required=True, help="the target of this machine's device")
+    made.add_argument(
+        "--helion", required=True, type=Path, help="a checkout of Helion's repository"
+    )
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default="", help="only these, with commas between")
-    made.add_argument("--seconds", type=float, default=60, help="of search, for each side")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument("--seconds", type=float, default=60, help="seconds of search for each side")
     # The part that a child process runs.
     made.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     return made

@@ -121,9 +121,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--target", required=True, help="a target with several backends")
-    made.add_argument("--out", required=True, type=Path, help="the result file; rows in it stay")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
-    made.add_argument("--rounds", type=int, default=ROUNDS, help="of which the least time counts")
+    made.add_argument("--out", required=True, type=Path, help="the result file; its rows are kept")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="rounds, of which the smallest time counts"
+    )
     given = made.parse_args(arguments)
     names = asked_kernels(given.kernels)
     machine = target(given.target)

@@ -137,10 +137,12 @@ def options(words: list[str] | None = None) -> argparse.Namespace:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", action="append", help="for which hardware; default: cpu")
-    made.add_argument("--backend", help="of the target's; default: its first that can be used")
-    made.add_argument("--module", choices=MODULES, help="only this one; default: all")
-    made.add_argument("--out", type=Path, metavar="FILE", help="where the result file is written")
+    made.add_argument("--target", action="append", help="a target; repeatable (default: cpu)")
+    made.add_argument(
+        "--backend", help="a backend of the target (default: the first available one)"
+    )
+    made.add_argument("--module", choices=MODULES, help="a module (default: all)")
+    made.add_argument("--out", type=Path, metavar="FILE", help="the result file")
     made.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return made.parse_args(words)
 

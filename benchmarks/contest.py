@@ -199,14 +199,22 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="a target whose GPU is here")
-    made.add_argument("--built", required=True, type=Path, help="what benchmarks.prebuilt made")
+    made.add_argument("--target", required=True, help="a target whose GPU this machine has")
+    made.add_argument(
+        "--built", required=True, type=Path, help="a folder made by benchmarks.prebuilt"
+    )
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--contests", default="all", help="some, with commas between; else all")
-    made.add_argument("--rows", type=int, help="so many sizes of a contest, the first; else all")
-    made.add_argument("--backend", default="cutedsl", help="whose kernels")
-    made.add_argument("--seconds", type=float, default=540, help="begin no job after so many")
-    made.add_argument("--job-seconds", type=float, default=25, help="limit of one job")
+    made.add_argument(
+        "--contests", default="all", help="contests, separated by commas (default: all)"
+    )
+    made.add_argument(
+        "--rows", type=int, help="number of sizes of a contest, from the first (default: all)"
+    )
+    made.add_argument("--backend", default="cutedsl", help="the backend of the kernels")
+    made.add_argument(
+        "--seconds", type=float, default=540, help="start no job after this number of seconds"
+    )
+    made.add_argument("--job-seconds", type=float, default=25, help="limit of one job, in seconds")
     return made
 
 

@@ -66,14 +66,18 @@ def contested(
 def options_of(program: str) -> argparse.ArgumentParser:
     """Returns the options that the programs of all contests have."""
     made = argparse.ArgumentParser(prog=program)
-    made.add_argument("--work", required=True, type=Path, help="where built things stay")
+    made.add_argument("--work", required=True, type=Path, help="the folder of builds")
     made.add_argument("--notes", required=True, type=Path, help="the file for the row")
-    made.add_argument("--baselines", required=True, help="beside eager")
-    made.add_argument("--compile-seconds", required=True, type=float, help="for one of them")
-    made.add_argument("--parent", required=True, type=int, help="the process that started this")
-    made.add_argument("--ask", type=int, help="a descriptor to the run")
-    made.add_argument("--answer", type=int, help="a descriptor from it")
-    made.add_argument("--rehearse", action="store_true", help="without a device")
+    made.add_argument(
+        "--baselines", required=True, help="modes of PyTorch besides eager, separated by commas"
+    )
+    made.add_argument(
+        "--compile-seconds", required=True, type=float, help="limit for one baseline, in seconds"
+    )
+    made.add_argument("--parent", required=True, type=int, help="the parent process")
+    made.add_argument("--ask", type=int, help="a descriptor to write to the run")
+    made.add_argument("--answer", type=int, help="a descriptor to read from the run")
+    made.add_argument("--rehearse", action="store_true", help="run without a device")
     return made
 
 

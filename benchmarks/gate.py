@@ -244,13 +244,17 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--target", required=True)
-    made.add_argument("--out", required=True, type=Path, help="the result file, written anew")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
-    made.add_argument("--rounds", type=int, default=ROUNDS, help="the median but the first counts")
-    made.add_argument("--emitted", action="store_true", help="no sources that somebody else wrote")
-    made.add_argument("--secret", default="", help="what inputs and shapes are drawn by")
-    made.add_argument("--at-once", type=int, default=1, help="evaluations side by side")
-    made.add_argument("--seconds", type=float, default=3600.0, help="no kernel begins later")
+    made.add_argument("--out", required=True, type=Path, help="the result file; it is overwritten")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="rounds; the first does not count in the median"
+    )
+    made.add_argument("--emitted", action="store_true", help="only evaluate emitted sources")
+    made.add_argument("--secret", default="", help="the secret that determines inputs and shapes")
+    made.add_argument("--at-once", type=int, default=1, help="evaluations in parallel")
+    made.add_argument(
+        "--seconds", type=float, default=3600.0, help="start no kernel after this number of seconds"
+    )
     return made
 
 

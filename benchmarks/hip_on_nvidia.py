@@ -115,10 +115,10 @@ def row(kernel: str, witness: Witness, dry: bool) -> Row:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compiles and runs, and writes the file. Returns 1 if a kernel is wrong."""
     made = argparse.ArgumentParser(prog="benchmarks.hip_on_nvidia", description=__doc__)
-    made.add_argument("--target", required=True, help="the GPU of NVIDIA")
+    made.add_argument("--target", required=True, help="the target of the NVIDIA GPU")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
-    made.add_argument("--dry", action="store_true", help="compile, and run nothing")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument("--dry", action="store_true", help="only compile")
     given = made.parse_args(arguments)
     machine = target(given.target)
     if "cuda" not in machine.backends:

@@ -55,11 +55,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--solution", required=True, metavar="FILE.py", help="a file with ModelNew")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument(
-        "--secret", default="", metavar="TEXT", help="repeat the draws of the run that told it"
+        "--secret",
+        default="",
+        metavar="TEXT",
+        help="repeat the draws of the run that reported this secret",
     )
-    parser.add_argument("--own", action="store_true", help="refuse what launches no own kernel")
     parser.add_argument(
-        "--listed-shape", action="store_true", help="compare at the problem's own sizes alone"
+        "--own", action="store_true", help="refuse solutions that launch no kernel of their own"
+    )
+    parser.add_argument(
+        "--listed-shape", action="store_true", help="compare only at the problem's own sizes"
     )
     parser.add_argument(
         "--seconds",
@@ -73,12 +78,12 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=8.0,
         metavar="GIB",
-        help="limit of the solution's process, where no GPU is used (default: %(default)g)",
+        help="memory limit of the solution's process if no GPU is used (default: %(default)g)",
     )
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda"),
-        help="where the solution runs (default: the GPU, where there is one)",
+        help="the device of the solution (default: the GPU if there is one)",
     )
     return parser
 

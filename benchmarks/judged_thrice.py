@@ -179,17 +179,30 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="the chip that this machine has")
+    made.add_argument("--target", required=True, help="the target of this machine's device")
     made.add_argument("--out", required=True, type=Path, help="the file to write")
     made.add_argument("--work", required=True, type=Path, help="a folder for the files of each run")
-    made.add_argument("--gpus", type=int, default=1, help="of this machine, from the first on")
-    made.add_argument("--seconds", type=float, default=540, help="start no row after so many")
-    made.add_argument("--kernels", default="", help="only these, separated by commas")
-    made.add_argument("--dtypes", default=DTYPES, help="only these")
-    made.add_argument("--baselines", default="", help="as of benchmarks.starter")
-    made.add_argument("--schedules", default="", help="build by those of this target instead")
-    made.add_argument("--processes", type=int, default=PROCESSES, help="each figure is a mean of")
-    made.add_argument("--row-seconds", type=float, default=45, help="to compile one baseline")
+    made.add_argument(
+        "--gpus", type=int, default=1, help="number of this machine's GPUs to use, from the first"
+    )
+    made.add_argument(
+        "--seconds", type=float, default=540, help="start no row after this number of seconds"
+    )
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument("--dtypes", default=DTYPES, help="dtypes, separated by commas")
+    made.add_argument("--baselines", default="", help="as for benchmarks.starter")
+    made.add_argument(
+        "--schedules", default="", help="build with the schedules of this target instead"
+    )
+    made.add_argument(
+        "--processes",
+        type=int,
+        default=PROCESSES,
+        help="processes; each figure is a mean over them",
+    )
+    made.add_argument(
+        "--row-seconds", type=float, default=45, help="limit of compiling one baseline, in seconds"
+    )
     return made
 
 

@@ -361,13 +361,19 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="a target whose GPU is here")
+    made.add_argument("--target", required=True, help="a target whose GPU this machine has")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
-    made.add_argument("--built", type=Path, help="a folder that benchmarks.prebuilt made")
-    made.add_argument("--schedules", default="", help="build by the records of this target instead")
-    made.add_argument("--backends", default="", help="some backends; else all that are here")
-    made.add_argument("--eager", action="store_true", help="PyTorch runs the library's kernels too")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument("--built", type=Path, help="a folder made by benchmarks.prebuilt")
+    made.add_argument(
+        "--schedules", default="", help="build with the records of this target instead"
+    )
+    made.add_argument(
+        "--backends", default="", help="backends, separated by commas (default: all available ones)"
+    )
+    made.add_argument(
+        "--eager", action="store_true", help="also time PyTorch on the library's kernels, eager"
+    )
     made.add_argument(
         "--modes", default="", help=f"so do these modes of torch.compile: {', '.join(MODES)}"
     )

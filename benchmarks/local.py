@@ -122,10 +122,12 @@ def main() -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="a target that is this machine")
+    made.add_argument("--target", required=True, help="a target for this machine's CPU")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
-    made.add_argument("--baselines", default="eager,compile", help="of eager and compile")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument(
+        "--baselines", default="eager,compile", help="eager and compile, separated by commas"
+    )
     given = made.parse_args()
     names = asked_kernels(given.kernels)
     machine = target(given.target)

@@ -302,19 +302,23 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="a GPU")
+    made.add_argument("--target", required=True, help="a target that is a GPU")
     made.add_argument(
         "--backend",
         action="append",
         default=[],
-        help="one of the target's; repeatable (default: all that model times)",
+        help="a backend of the target; repeatable (default: all that model times)",
     )
-    made.add_argument("--out", required=True, type=Path, help="the result file; rows in it stay")
-    made.add_argument("--schedules", type=int, default=24, help="of each kernel")
-    made.add_argument("--kernels", default="", help="only these, with commas; else all")
+    made.add_argument("--out", required=True, type=Path, help="the result file; its rows are kept")
+    made.add_argument("--schedules", type=int, default=24, help="schedules of each kernel")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
     made.add_argument("--seed", type=int, default=0)
-    made.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="that build")
-    made.add_argument("--seconds", type=float, default=540.0, help="after which timing stops")
+    made.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes that build"
+    )
+    made.add_argument(
+        "--seconds", type=float, default=540.0, help="seconds after which timing stops"
+    )
     made.add_argument("--dry", action="store_true", help="build and model only; needs no device")
     made.add_argument(
         "--remodel", action="store_true", help="model the file's rows again; needs no device"

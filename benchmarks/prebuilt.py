@@ -68,14 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="the GPU that the kernels are for")
-    made.add_argument("--out", required=True, type=Path, help="a folder that is not there yet")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    made.add_argument("--target", required=True, help="the target of the kernels")
+    made.add_argument("--out", required=True, type=Path, help="a new folder")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
     made.add_argument(
-        "--contests", default="", help="candidates of these contests instead, or of `all`"
+        "--contests", default="", help="build the candidates of these contests instead, or of `all`"
     )
-    made.add_argument("--backends", default="", help="some backends; else all that can")
-    made.add_argument("--schedules", default="", help="build by the records of this target instead")
+    made.add_argument("--backends", default="", help="backends (default: all that can)")
+    made.add_argument("--schedules", default="", help="build with its records instead")
     given = made.parse_args(arguments)
     can = carrying(given.target)
     languages = tuple(n for n in given.backends.split(",") if n) or can

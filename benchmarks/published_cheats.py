@@ -158,9 +158,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--kernelbench", type=Path, help="a checkout of KernelBench")
     parser.add_argument("--cuda-l1", type=Path, help="a checkout of CUDA-L1")
-    parser.add_argument("--out", type=Path, help="a JSON file that rows are kept in")
-    parser.add_argument("--jobs", type=int, default=1, help="cheats that are judged at a time")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="the GPU, where there is one")
+    parser.add_argument("--out", type=Path, help="a JSON file for the rows")
+    parser.add_argument("--jobs", type=int, default=1, help="cheats that are judged in parallel")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), help="the device (default: the GPU if there is one)"
+    )
     return parser
 
 

@@ -119,10 +119,14 @@ def _grid(schedule: Schedule) -> list[Decision]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 1 if no edits lead to a winner."""
     made = argparse.ArgumentParser(prog="benchmarks.reach", description=__doc__)
-    made.add_argument("--target", required=True, help="whose candidates")
-    made.add_argument("--results", required=True, type=Path, help="what benchmarks.contest wrote")
-    made.add_argument("--contests", default="all", help="some, with commas between; else all")
-    made.add_argument("--backend", default="cutedsl", help="whose candidates")
+    made.add_argument("--target", required=True, help="the target of the candidates")
+    made.add_argument(
+        "--results", required=True, type=Path, help="a result file of benchmarks.contest"
+    )
+    made.add_argument(
+        "--contests", default="all", help="contests, separated by commas (default: all)"
+    )
+    made.add_argument("--backend", default="cutedsl", help="the backend of the candidates")
     given = made.parse_args(arguments)
     try:
         won = winners(read(given.results)["rows"])

@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--target", required=True, help="a simulated target")
-    parser.add_argument("--topics", default="", help="which; all unless given")
+    parser.add_argument("--topics", default="", help="topics, separated by commas (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")
     return parser
 

@@ -137,15 +137,19 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="what is searched for")
+    made.add_argument("--target", required=True, help="the target of the searches")
     made.add_argument(
         "--out", required=True, type=Path, help="the folder of rows, runs and records"
     )
-    made.add_argument("--contests", default="all", help="some, with commas between; else all")
-    made.add_argument("--backends", default="cutedsl", help="which race, with commas between")
-    made.add_argument("--seconds-each", type=float, default=90, help="of each search")
-    made.add_argument("--seconds", type=float, default=1e9, help="begin no search after so many")
-    made.add_argument("--contest-results", type=Path, help="what benchmarks.contest wrote")
+    made.add_argument(
+        "--contests", default="all", help="contests, separated by commas (default: all)"
+    )
+    made.add_argument("--backends", default="cutedsl", help="backends, separated by commas")
+    made.add_argument("--seconds-each", type=float, default=90, help="seconds of each search")
+    made.add_argument(
+        "--seconds", type=float, default=1e9, help="start no search after this number of seconds"
+    )
+    made.add_argument("--contest-results", type=Path, help="a result file of benchmarks.contest")
     made.add_argument("--before", type=Path, help="the rows of such searches, to compare with")
     return made
 

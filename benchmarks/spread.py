@@ -187,10 +187,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--target", required=True, help="hardware, by name")
-    parser.add_argument("--kernels", default=",".join(KERNELS), help="of the library")
-    parser.add_argument("--evaluations", type=int, default=48, help="for each kernel")
-    parser.add_argument("--policy", default="random", help="who becomes a parent")
+    parser.add_argument("--target", required=True, help="a target, by name")
+    parser.add_argument(
+        "--kernels", default=",".join(KERNELS), help="library kernels, separated by commas"
+    )
+    parser.add_argument("--evaluations", type=int, default=48, help="evaluations of each kernel")
+    parser.add_argument("--policy", default="random", help="the policy of the search")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="the result file")
     return parser

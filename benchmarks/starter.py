@@ -89,26 +89,35 @@ def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="the chip that this machine has")
+    made.add_argument("--target", required=True, help="the target of this machine's device")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default="", help="only these, separated by commas")
-    made.add_argument("--dtypes", default="", help="only these")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
+    made.add_argument("--dtypes", default="", help="dtypes, separated by commas")
     made.add_argument("--baselines", default="", help=f"of eager, {', '.join(MODES)}; or none")
-    made.add_argument("--schedules", default="", help="build by those of this target instead")
     made.add_argument(
-        "--seconds", type=float, default=540, help="start no row but the first after so many"
+        "--schedules", default="", help="build with the schedules of this target instead"
     )
-    made.add_argument("--row-seconds", type=float, default=45, help="to compile one baseline")
-    made.add_argument("--again", action="store_true", help="race rows that are done, too")
+    made.add_argument(
+        "--seconds",
+        type=float,
+        default=540,
+        help="start no row but the first after this number of seconds",
+    )
+    made.add_argument(
+        "--row-seconds", type=float, default=45, help="limit of compiling one baseline, in seconds"
+    )
+    made.add_argument("--again", action="store_true", help="also race rows that are complete")
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage, 1 if a row failed."""
     options = parser("starter", __doc__.splitlines()[0], EXAMPLES)
-    options.add_argument("--rows", default="", help="only these: KERNEL__SIZES__DTYPE")
     options.add_argument(
-        "--processes", type=int, default=1, help="each time is a mean over so many"
+        "--rows", default="", help="rows, separated by commas, as KERNEL__SIZES__DTYPE"
+    )
+    options.add_argument(
+        "--processes", type=int, default=1, help="processes; each time is a mean over them"
     )
     asked = options.parse_args(arguments)
     try:

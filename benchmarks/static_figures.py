@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made = argparse.ArgumentParser(prog="benchmarks.static_figures", description=__doc__)
     made.add_argument("--target", required=True, help="a target that several backends serve")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    made.add_argument("--kernels", default="", help="kernels, separated by commas (default: all)")
     given = made.parse_args(arguments)
     names = asked_kernels(given.kernels)
     machine = target(given.target)

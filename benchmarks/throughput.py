@@ -233,15 +233,23 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="what is searched for")
+    made.add_argument("--target", required=True, help="the target of the searches")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--kernels", default=",".join(STARTER), help="with commas between")
-    made.add_argument("--backends", default="", help="which race; else the target's own")
-    made.add_argument("--seconds", type=float, default=25, help="of the search for a kernel")
-    made.add_argument("--modules", default="", help="of benchmarks.modules, with commas between")
-    made.add_argument("--module-seconds", type=float, default=40, help="of the search for a module")
-    made.add_argument("--workers", type=int, required=True, help="candidates at a time")
-    made.add_argument("--gpus", type=int, default=0, help="so many searches at a time, a GPU each")
+    made.add_argument("--kernels", default=",".join(STARTER), help="kernels, separated by commas")
+    made.add_argument(
+        "--backends", default="", help="backends, separated by commas (default: the target's own)"
+    )
+    made.add_argument(
+        "--seconds", type=float, default=25, help="seconds of the search for a kernel"
+    )
+    made.add_argument(
+        "--modules", default="", help="modules of benchmarks.modules, separated by commas"
+    )
+    made.add_argument(
+        "--module-seconds", type=float, default=40, help="seconds of the search for a module"
+    )
+    made.add_argument("--workers", type=int, required=True, help="candidates evaluated in parallel")
+    made.add_argument("--gpus", type=int, default=0, help="searches in parallel, each with one GPU")
     made.add_argument("--seed", type=int, default=1)
     return made
 

@@ -152,9 +152,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--target", required=True, help="a GPU")
-    parser.add_argument("--backend", required=True, help="whose kernels")
-    parser.add_argument("--topics", default="", help="which, with commas between; all unless given")
+    parser.add_argument("--target", required=True, help="a target that is a GPU")
+    parser.add_argument("--backend", required=True, help="the backend of the kernels")
+    parser.add_argument("--topics", default="", help="topics, separated by commas (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")
     return parser
 

@@ -40,8 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     ask_for(parser, "the sizes")
-    parser.add_argument("--out", required=True, help="a folder; it is made where it is not there")
-    parser.add_argument("--overwrite", action="store_true", help="replace files that say otherwise")
+    parser.add_argument("--out", required=True, help="a folder; it is created if necessary")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace files with other contents"
+    )
     asked = parser.parse_args(arguments)
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     try:

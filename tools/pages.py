@@ -36,7 +36,7 @@ def command(
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     asked = parser.parse_args(arguments)
     root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
     try:

@@ -213,7 +213,7 @@ def main(words: Sequence[str], checkout: Path) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("records", nargs="*", metavar="KERNEL/TARGET", help="default: all")
-    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument(
         "--digests",
         action="store_true",

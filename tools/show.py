@@ -150,7 +150,9 @@ def ask_for(parser: argparse.ArgumentParser, shape: str) -> None:
     parser.add_argument("--target", required=True, help="a target, or the file of one")
     parser.add_argument("--schedule", default="", metavar="FILE", help="a .sched file")
     parser.add_argument("--shape", default="", metavar="M=2048,K=512", help=shape)
-    parser.add_argument("--backend", default="", help="one of the target's (default: its first)")
+    parser.add_argument(
+        "--backend", default="", help="a backend of the target (default: its first)"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

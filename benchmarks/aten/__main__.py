@@ -97,9 +97,15 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--only", default="", help="names of operators, such as add,mul")
-    made.add_argument("--dtypes", default="", help="of f32, bf16, f16, i64, b8; all without it")
-    made.add_argument("--samples", type=int, default=3, help="of an operator and dtype")
+    made.add_argument(
+        "--only", default="", help="names of operators, separated by commas, such as add,mul"
+    )
+    made.add_argument(
+        "--dtypes",
+        default="",
+        help="any of f32, bf16, f16, i64, b8, separated by commas (default: all)",
+    )
+    made.add_argument("--samples", type=int, default=3, help="samples of an operator and dtype")
     options(made, "operator", seconds=60, gigabytes=8)
     return made
 

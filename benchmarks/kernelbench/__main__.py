@@ -109,9 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--problems", required=True, type=Path, help="the folder with level1, ...")
     made.add_argument(
-        "--level", required=True, type=int, action="append", help="may be given several times"
+        "--level", required=True, type=int, action="append", help="a level; repeatable"
     )
-    made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
+    made.add_argument("--reduced", action="store_true", help="use sizes that can be simulated")
     made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
     options(made, "problem", seconds=120, gigabytes=16)
     return made

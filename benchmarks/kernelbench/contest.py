@@ -221,9 +221,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = options_of("benchmarks.kernelbench.contest")
-    made.add_argument("--folder", required=True, type=Path, help="the prepared problem's")
-    made.add_argument("--kernels", required=True, type=Path, help="the folder of all built ones")
-    made.add_argument("--strict", action="store_true", help="a wrong result is not timed")
+    made.add_argument(
+        "--folder", required=True, type=Path, help="the folder of the prepared problem"
+    )
+    made.add_argument("--kernels", required=True, type=Path, help="the folder of all built kernels")
+    made.add_argument("--strict", action="store_true", help="do not time wrong results")
     return made
 
 

@@ -325,27 +325,33 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--kernelbench", required=True, type=Path, help="a checkout of KernelBench")
-    made.add_argument("--target", required=True, help="the chip")
+    made.add_argument("--target", required=True, help="the target")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--level", type=int, action="append", help="all of 1 to 3 without it")
+    made.add_argument(
+        "--level", type=int, action="append", help="a level; repeatable (default: 1 to 3)"
+    )
     made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
     made.add_argument("--searched", type=Path, help="the --work of a race that searched")
-    made.add_argument("--tf32", action="store_true", help="convolutions may be rounded to tf32")
-    made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
+    made.add_argument("--tf32", action="store_true", help="allow convolutions to round to tf32")
+    made.add_argument("--reduced", action="store_true", help="use sizes that can be simulated")
     made.add_argument("--until", choices=("write", "judge"), default="judge")
+    made.add_argument("--rehearse", action="store_true", help="for a checkout that needs no device")
     made.add_argument(
-        "--rehearse", action="store_true", help="with a checkout that needs no device"
+        "--seconds", type=float, default=1e9, help="start nothing after this number of seconds"
     )
-    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
-    made.add_argument("--problem-seconds", type=float, default=180, help="for one problem")
+    made.add_argument(
+        "--problem-seconds", type=float, default=180, help="limit for one problem, in seconds"
+    )
     cores = os.cpu_count() or 1
-    made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that write files")
-    made.add_argument("--again", action="store_true", help="judge problems that are done, too")
+    made.add_argument(
+        "--workers", type=int, default=max(1, cores - 4), help="processes that write files"
+    )
+    made.add_argument("--again", action="store_true", help="also judge problems that have a row")
     made.add_argument(
         "--work",
         type=Path,
         default=Path(tempfile.gettempdir()) / "kernelbench_harness",
-        help="where `ModelNew` files stay",
+        help="the folder of `ModelNew` files",
     )
     return made
 

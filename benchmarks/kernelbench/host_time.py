@@ -110,8 +110,10 @@ def _module(file: Path) -> ModuleType:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command."""
     made = argparse.ArgumentParser(prog="host_time", description=__doc__)
-    made.add_argument("file", type=Path, help="with `ModelNew`")
-    made.add_argument("--capability", type=int, default=90, help="of the GPU, as 90")
+    made.add_argument("file", type=Path, help="a file with `ModelNew`")
+    made.add_argument(
+        "--capability", type=int, default=90, help="compute capability of the GPU, as 90"
+    )
     asked = made.parse_args(arguments)
     print(json.dumps(host_time(asked.file, GPUTarget("cuda", asked.capability, 32))))
     return 0

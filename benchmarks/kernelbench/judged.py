@@ -129,10 +129,12 @@ def _nothing(*_: Any, **__: Any) -> None:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="kernelbench.judged")
     made.add_argument("--kernelbench", required=True, type=Path, help="a checkout of KernelBench")
-    made.add_argument("--problem", required=True, type=Path, help="its file")
+    made.add_argument("--problem", required=True, type=Path, help="the problem's file")
     made.add_argument("--new", required=True, type=Path, help="the file with `ModelNew`")
     made.add_argument("--said", required=True, type=Path, help="the file for the verdicts")
-    made.add_argument("--wait", action="store_true", help="for a line before the device is used")
+    made.add_argument(
+        "--wait", action="store_true", help="wait for a line on stdin before using the device"
+    )
     return made
 
 

@@ -404,39 +404,43 @@ def _parser() -> argparse.ArgumentParser:
     )
     cores = os.cpu_count() or 1
     made.add_argument("--problems", required=True, type=Path, help="the folder with level1, ...")
-    made.add_argument("--level", type=int, action="append", help="all of 1 to 3 without it")
-    made.add_argument("--target", required=True, help="the chip")
+    made.add_argument("--level", type=int, action="append", help="repeatable (default: 1 to 3)")
+    made.add_argument("--target", required=True, help="the target")
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument(
         "--work",
         type=Path,
         default=Path(tempfile.gettempdir()) / "kernelbench",
-        help="where prepared problems and built kernels stay",
+        help="the folder of prepared problems and built kernels",
     )
     made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
-    made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
-    made.add_argument("--f32", action="store_true", help="convolutions without tf32")
-    made.add_argument("--rehearse", action="store_true", help="interpret, with made-up times")
+    made.add_argument("--reduced", action="store_true", help="use sizes that can be simulated")
+    made.add_argument("--f32", action="store_true", help="do not round convolutions to tf32")
+    made.add_argument("--rehearse", action="store_true", help="interpret kernels, with fixed times")
     made.add_argument(
         "--until",
         choices=("prepare", "build", "race"),
         default="race",
-        help="prepare problems; build their kernels too; and race them",
+        help="last stage: prepare problems, also build their kernels, or also race them",
     )
-    made.add_argument("--baselines", default="compile,reduce_overhead", help="beside eager")
-    made.add_argument("--compile-seconds", type=float, default=60, help="for one baseline")
+    made.add_argument("--baselines", default="compile,reduce_overhead", help="modes besides eager")
+    made.add_argument("--compile-seconds", type=float, default=60, help="limit for one baseline")
     made.add_argument(
-        "--seconds-each", type=float, default=0.0, help="of search, after the seed schedules"
+        "--seconds-each", type=float, default=0.0, help="seconds of search, afterwards"
     )
     made.add_argument(
-        "--searches", type=int, default=max(1, cores // 4), help="at a time, each with its cores"
+        "--searches", type=int, default=max(1, cores // 4), help="searches in parallel"
     )
-    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
-    made.add_argument("--problem-seconds", type=float, default=150, help="for one contest")
-    made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that build")
-    made.add_argument("--contests", type=int, default=max(1, min(6, cores // 2)), help="at a time")
-    made.add_argument("--gigabytes", type=float, default=120, help="of the device, for contests")
-    made.add_argument("--again", action="store_true", help="race problems that are done, too")
+    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after this time")
+    made.add_argument("--problem-seconds", type=float, default=150, help="limit for one contest")
+    made.add_argument("--workers", type=int, default=max(1, cores - 4), help="processes that build")
+    made.add_argument(
+        "--contests", type=int, default=max(1, min(6, cores // 2)), help="contests in parallel"
+    )
+    made.add_argument(
+        "--gigabytes", type=float, default=120, help="memory of the device for contests"
+    )
+    made.add_argument("--again", action="store_true", help="also race problems that have a row")
     return made
 
 

@@ -146,10 +146,18 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--problems", type=Path, required=True, help="the folder of level1, ...")
-    parser.add_argument("--level", type=int, action="append", help="all of 1 to 3 without it")
-    parser.add_argument("--only", action="append", default=[], help="problems whose name has this")
-    parser.add_argument("--whole", action="store_true", help="at their own sizes, without values")
-    parser.add_argument("--seconds", type=float, default=600.0, help="for one problem")
+    parser.add_argument(
+        "--level", type=int, action="append", help="a level; repeatable (default: 1 to 3)"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], help="only problems whose name contains this text"
+    )
+    parser.add_argument(
+        "--whole", action="store_true", help="use the problems' own sizes, without values"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="limit for one problem, in seconds"
+    )
     parser.add_argument("--tolerance", type=float, default=1e-5)
     parser.add_argument("--out", type=Path, help="a JSON file for the rows")
     options = parser.parse_args(argv)

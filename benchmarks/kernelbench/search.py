@@ -113,19 +113,24 @@ def _searched_by(asked: argparse.Namespace, served: Served, nursery: Nursery) ->
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="benchmarks.kernelbench.search")
-    made.add_argument("--problem", required=True, type=Path, help="its file")
+    made.add_argument("--problem", required=True, type=Path, help="the problem's file")
     made.add_argument("--target", required=True)
     made.add_argument("--records", required=True, type=Path, help="the folder for winners")
-    made.add_argument("--store", required=True, type=Path, help="where runs are kept")
-    made.add_argument("--notes", required=True, type=Path, help="the file that says what was found")
-    made.add_argument("--seconds", type=float, help="of search")
-    made.add_argument("--evaluations", type=int, help="of each kernel, all of them shared")
-    made.add_argument("--workers", type=int, help="candidates at a time")
+    made.add_argument("--store", required=True, type=Path, help="the store of runs")
+    made.add_argument("--notes", required=True, type=Path, help="the file for the results")
+    made.add_argument("--seconds", type=float, help="seconds of search")
     made.add_argument(
-        "--parent", type=int, help="the process that started this, with which it ends"
+        "--evaluations", type=int, help="evaluations per kernel; all kernels share the total"
     )
+    made.add_argument("--workers", type=int, help="candidates evaluated in parallel")
+    made.add_argument("--parent", type=int, help="the parent process; this process ends with it")
     made.add_argument("--reduced", action="store_true")
-    made.add_argument("--products", choices=PRODUCTS, default=TF32, help="of convolutions")
+    made.add_argument(
+        "--products",
+        choices=PRODUCTS,
+        default=TF32,
+        help="rounding of the products of convolutions",
+    )
     return made
 
 

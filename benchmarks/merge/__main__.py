@@ -131,7 +131,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("files", nargs="+", type=Path, help="of races, the earliest first")
+    made.add_argument(
+        "files", nargs="+", type=Path, help="result files of races, the earliest first"
+    )
     made.add_argument("--out", required=True, type=Path, help="the merged file")
     return made
 

@@ -189,23 +189,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     actions = made.add_subparsers(dest="action", required=True)
     compare = actions.add_parser("compare", help="with and without a model, kernel by kernel")
-    compare.add_argument("--model", required=True, help="its name at the endpoint")
-    compare.add_argument("--kernels", nargs="+", default=(GROUP,), help="of the testbed")
+    compare.add_argument("--model", required=True, help="name of the model at the endpoint")
+    compare.add_argument("--kernels", nargs="+", default=(GROUP,), help="kernels of the testbed")
     compare.add_argument("--target", default="npu")
-    compare.add_argument("--seeds", type=_positive, default=3, help="1 to this")
-    compare.add_argument("--evaluations", type=_positive, default=24, help="of each search")
+    compare.add_argument("--seeds", type=_positive, default=3, help="number of seeds, from 1")
+    compare.add_argument(
+        "--evaluations", type=_positive, default=24, help="evaluations of each search"
+    )
     compare.add_argument(
         "--steps",
         type=int,
         default=0,
-        help="of a model before it answers (default: 0, as drafts are judged beside the evaluations)",
+        help="steps of a model before it answers (default: 0, because drafts are judged too)",
     )
     compare.add_argument("--out", required=True, type=Path, help="the result file")
     record = actions.add_parser("record", help="a stored run as a file")
-    record.add_argument("run", help="its name in the store")
+    record.add_argument("run", help="name of the run in the store")
     record.add_argument("--out", required=True, type=Path, help="the folder of the file")
     for one in (compare, record):
-        one.add_argument("--store", required=True, type=Path, help="where runs are kept")
+        one.add_argument("--store", required=True, type=Path, help="the store of runs")
     replay = actions.add_parser("replay", help="recordings, asking nobody")
     replay.add_argument("files", nargs="+", type=Path)
     return made

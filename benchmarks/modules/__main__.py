@@ -226,27 +226,42 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     cores = os.cpu_count() or 1
-    made.add_argument("--target", required=True, help="the chip")
+    made.add_argument("--target", required=True, help="the target")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--only", default="", help="names of modules, with commas between")
-    made.add_argument("--baselines", default=",".join(MODES), help="beside eager")
+    made.add_argument("--only", default="", help="names of modules, separated by commas")
     made.add_argument(
-        "--seconds-each", type=float, default=0.0, help="of search, after the seed schedules"
+        "--baselines",
+        default=",".join(MODES),
+        help="modes of PyTorch besides eager, separated by commas",
     )
-    made.add_argument("--limit", type=float, default=300.0, help="seconds for one module")
-    made.add_argument("--compile-seconds", type=float, default=120.0, help="for one baseline")
-    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
-    made.add_argument("--workers", type=int, default=max(1, min(6, cores // 2)), help="at a time")
-    made.add_argument("--seed", type=int, help="of parameters and draws; default: a new one")
+    made.add_argument(
+        "--seconds-each",
+        type=float,
+        default=0.0,
+        help="seconds of search, after the seed schedules",
+    )
+    made.add_argument("--limit", type=float, default=300.0, help="limit for one module, in seconds")
+    made.add_argument(
+        "--compile-seconds", type=float, default=120.0, help="limit for one baseline, in seconds"
+    )
+    made.add_argument(
+        "--seconds", type=float, default=1e9, help="start nothing after this number of seconds"
+    )
+    made.add_argument(
+        "--workers", type=int, default=max(1, min(6, cores // 2)), help="modules in parallel"
+    )
+    made.add_argument("--seed", type=int, help="seed of parameters and draws (default: a new one)")
     made.add_argument(
         "--work",
         type=Path,
         default=Path(tempfile.gettempdir()) / "modules",
-        help="where logs, searches and PyTorch's compiled code stay",
+        help="the folder of logs, searches and PyTorch's compiled code",
     )
-    made.add_argument("--tiny", action="store_true", help="at sizes that any machine can run")
-    made.add_argument("--rehearse", action="store_true", help="without the chip; made-up times")
-    made.add_argument("--again", action="store_true", help="measure what is done, too")
+    made.add_argument("--tiny", action="store_true", help="use sizes that any machine can run")
+    made.add_argument(
+        "--rehearse", action="store_true", help="run without the device, with fixed times"
+    )
+    made.add_argument("--again", action="store_true", help="also measure modules that have a row")
     return made
 
 

@@ -277,7 +277,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--target", required=True)
     made.add_argument("--seed", required=True, type=int)
     made.add_argument(
-        "--seconds-each", default=0.0, type=float, help="of search, and nothing else is done"
+        "--seconds-each", default=0.0, type=float, help="seconds of search; nothing else is done"
     )
     made.add_argument("--tiny", action="store_true")
     return made

@@ -165,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--evaluations", type=int, default=64)
     one.add_argument("--out", type=Path, required=True)
     two = parts.add_parser("model", help="what the model says")
-    two.add_argument("--measured", type=Path, required=True, help="what `measure` wrote")
+    two.add_argument("--measured", type=Path, required=True, help="the result file of `measure`")
     two.add_argument("--target", choices=("npu", "h200"), required=True)
     two.add_argument("--core-hour", type=float, default=0.05, help="price (default: %(default)s)")
     two.add_argument("--device-hour", type=float, default=4.0, help="price (default: %(default)s)")

@@ -156,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--modelled",
         action="store_true",
-        help="times by the time model of the target's first backend alone; nothing is run",
+        help="use only the time model of the target's first backend; nothing runs",
     )
     made.add_argument(
         "--configurations",
@@ -165,19 +165,21 @@ def _parser() -> argparse.ArgumentParser:
         help=f"POLICY, POLICY~OPERATOR (left out), POLICY+memory, POLICY+lessons; `{POLICIES}` for "
         f"each, `{OPERATORS}:POLICY` for one with each operator left out",
     )
-    made.add_argument("--seeds", type=_positive, default=5, help="1 to this")
-    made.add_argument("--evaluations", type=_positive, default=100, help="of each search")
+    made.add_argument("--seeds", type=_positive, default=5, help="number of seeds, from 1")
+    made.add_argument(
+        "--evaluations", type=_positive, default=100, help="evaluations of each search"
+    )
     made.add_argument("--target", default="npu")
-    made.add_argument("--store", required=True, type=Path, help="where runs and outcomes are kept")
+    made.add_argument("--store", required=True, type=Path, help="the store of runs and outcomes")
     made.add_argument("--memory", type=Path, help="a store of earlier runs, for +memory")
     made.add_argument("--lessons", type=Path, help="a folder of lessons, for +lessons")
-    made.add_argument("--learn", type=Path, help="a folder that lessons are written to")
+    made.add_argument("--learn", type=Path, help="a folder for the lessons of the searches")
     made.add_argument(
         "--processes",
         type=_positive,
         default=1,
-        help="searches at a time; with several each "
-        "kernel and seed has a store of its own beside --store",
+        help="searches in parallel; with several, each kernel and seed has its own store next to "
+        "--store",
     )
     made.add_argument("--out", required=True, type=Path, help="the result file")
     return made
