@@ -23,7 +23,7 @@ examples:
   aten_table
       rewrites the tables
   aten_table --check
-      says whether they are those of the result files; exit code 1 where they are not
+      checks that they match the result files; exit code 1 if not
 """
 _MARKED = re.compile(r"(<!-- table: (counts|operators|failures) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SIGNS = {"pass": "", "fail": "**fails**", "not expressible": "none"}
@@ -102,7 +102,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("aten_table", __doc__, EXAMPLES, written, "the result files say", arguments)
+    return command("aten_table", __doc__, EXAMPLES, written, "the result files", arguments)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ examples:
   emitted
       rewrites the kernels
   emitted --check
-      says whether they are what is emitted; exit code 1 where they are not
+      checks that they match the emitted kernels; exit code 1 if not
 """
 _MARKED = re.compile(r"(<!-- emitted: (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
@@ -69,7 +69,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("emitted", __doc__, EXAMPLES, written, "is emitted", arguments)
+    return command("emitted", __doc__, EXAMPLES, written, "the emitted kernels", arguments)
 
 
 if __name__ == "__main__":

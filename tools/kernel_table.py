@@ -26,7 +26,7 @@ examples:
   kernel_table
       rewrites the tables
   kernel_table --check
-      says whether they are those of the records; exit code 1 where they are not
+      checks that they match the records; exit code 1 if not
 """
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _HEAD = (
@@ -87,7 +87,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("kernel_table", __doc__, EXAMPLES, written, "the records say", arguments)
+    return command("kernel_table", __doc__, EXAMPLES, written, "the records", arguments)
 
 
 def _row(r: Record) -> str:

@@ -28,7 +28,7 @@ def command(
 
     doc: docstring of the command's module. Its first line is the description.
     made: given the root of a checkout, returns the texts by their paths below it.
-    source: what the texts are made from, in words.
+    source: names the origin of the texts, in words.
     """
     parser = argparse.ArgumentParser(
         prog=name,
@@ -47,7 +47,7 @@ def command(
         return 2
     stale = [path for path, text in texts.items() if _text(root / path) != text]
     if asked.check:
-        lines = [f"{path} is not what {source}" for path in stale]
+        lines = [f"{path} does not match {source}" for path in stale]
         print("\n".join(lines) or "up to date")
         return int(bool(stale))
     for path in stale:

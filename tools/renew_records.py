@@ -38,7 +38,7 @@ examples:
   renew_records
       renews every record
   renew_records softmax/{target} --json
-      renews one and says on stdout, as JSON, what became of it
+      renews one and prints the result on stdout as JSON
 """
 
 

@@ -47,7 +47,7 @@ examples:
   results_table
       rewrites the tables
   results_table --check
-      says whether they are those of the result files; exit code 1 where they are not
+      checks that they match the result files; exit code 1 if not
 """
 _MARKED = re.compile(r"(<!-- table: (\w+/[\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _RACED = ("eager", "compile", "max_autotune", "reduce_overhead")
@@ -168,7 +168,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("results_table", __doc__, EXAMPLES, written, "the result files say", arguments)
+    return command("results_table", __doc__, EXAMPLES, written, "the result files", arguments)
 
 
 def _origin(result: Mapping[str, Any]) -> str:

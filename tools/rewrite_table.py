@@ -21,7 +21,7 @@ examples:
   rewrite_table
       rewrites the table
   rewrite_table --check
-      says whether it is what the rewrites say; exit code 1 where it is not
+      checks that it matches the rewrites; exit code 1 if not
 """
 _MARKED = re.compile(r"(<!-- table: rewrites -->\n).*?(<!-- end -->)", re.DOTALL)
 _SAID = re.compile(r"before:(.*?)after:(.*?)When equal:(.*)", re.DOTALL)
@@ -57,7 +57,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("rewrite_table", __doc__, EXAMPLES, written, "the rewrites say", arguments)
+    return command("rewrite_table", __doc__, EXAMPLES, written, "the rewrites", arguments)
 
 
 if __name__ == "__main__":

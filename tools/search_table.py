@@ -29,7 +29,7 @@ examples:
   search_table
       rewrites the tables and the drawing
   search_table --check
-      says whether they are those of the result file; exit code 1 where they are not
+      checks that they match the result files; exit code 1 if not
 """
 _MARKED = re.compile(
     r"(<!-- table: (origin|policies|wins|variations|kernels|operators|testbed) -->\n).*?(<!-- end -->)",
@@ -219,7 +219,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("search_table", __doc__, EXAMPLES, written, "the result file says", arguments)
+    return command("search_table", __doc__, EXAMPLES, written, "the result file", arguments)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ examples:
   walkthrough
       rewrites what is shown
   walkthrough --check
-      says whether it is what the kernels are lowered to; exit code 1 where it is not
+      checks that it matches the lowered kernels; exit code 1 if not
 """
 _MARKED = re.compile(r"(<!-- shown: (\w+) (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
@@ -77,7 +77,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns exit code 2 for wrong usage."""
-    return command("walkthrough", __doc__, EXAMPLES, written, "is lowered", arguments)
+    return command("walkthrough", __doc__, EXAMPLES, written, "the lowered kernels", arguments)
 
 
 if __name__ == "__main__":
