@@ -7,6 +7,7 @@ open which one does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from frontends.aten.dynamic import Chosen
 from frontends.aten.index import Indexed, Places, line, wrapped
@@ -363,3 +364,12 @@ def _joined(kind: str, a: Expr, b: Expr) -> Expr:
 
 def _mean(total: Expr, count: Expr, dtype: str) -> Expr:
     return total / count if is_float(dtype) else total // count
+
+
+@rule("bincount")
+def bincount(b: Builder, out: object, self: Value, **_: object) -> NoReturn:
+    raise KernelError(
+        "`bincount` has as many results as its largest entry says",
+        allowed="a result whose size is known",
+        hint="with n bins: `torch.zeros(n).index_add(0, x, weights)`, or `F.one_hot(x, n).sum(0)`",
+    )

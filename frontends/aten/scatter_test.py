@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree
+from ir.errors import KernelError
 
 ATEN = torch.ops.aten
 SEEDS = st.integers(0, 2**31)
@@ -118,3 +119,8 @@ def test_values_are_put_where_a_mask_is_true(rank, size, before, added, seed):
     agree(ATEN.index_put.default, x, indices, drawn(3, seed), added)
     if count:
         agree(ATEN.index_put.default, x, indices, drawn((2,) * before + (count, 3), seed), added)
+
+
+def test_bins_without_a_number_are_refused():
+    with pytest.raises(KernelError, match=r"largest entry says(.|\n)*index_add\(0, x, weights\)"):
+        agree(ATEN.bincount.default, torch.tensor([1, 4, 1]))
