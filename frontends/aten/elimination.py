@@ -213,6 +213,11 @@ def cholesky(
     return made, _first_bad(b, out[1], lambda t, g: call("not", square.at(t, g) > 0.0), rows)
 
 
+@rule("cholesky")
+def cholesky_alone(b: Builder, out: Meta, self: Value, upper: bool = False) -> Value:
+    return cholesky(b, (out, Meta("i32", out.shape[:-2])), self, upper)[0]
+
+
 @rule("linalg_inv_ex")
 def inverse(
     b: Builder, out: tuple[Meta, Meta], A: Value, check_errors: bool = False

@@ -43,6 +43,7 @@ def test_cholesky(batch, upper):
     a = matrices(*batch)
     a = a @ a.mT + torch.eye(5)
     same(ATEN.linalg_cholesky_ex.default, a, upper=upper)
+    same(ATEN.cholesky.default, a, upper)
     half = torch.linalg.cholesky(a, upper=upper)
     same(ATEN.cholesky_solve.default, numbers(*batch, 5, 2), half, upper)
 

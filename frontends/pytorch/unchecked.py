@@ -62,6 +62,8 @@ def _cov(
 ) -> torch.Tensor:
     """The covariance of rows, whose columns are samples with weights."""
     rows = self if self.ndim == 2 else self.reshape(1, -1)
+    whole = not (rows.is_floating_point() or rows.is_complex())
+    rows = rows.to(torch.get_default_dtype()) if whole else rows
     weights = [w for w in (fweights, aweights) if w is not None]
     if not weights:
         apart = rows - rows.mean(1, keepdim=True)

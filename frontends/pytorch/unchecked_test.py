@@ -51,3 +51,7 @@ def test_functions_that_refuse_parameters(function):
 )
 def test_covariances(function):
     checked(lambda x: function(x), X)
+
+
+def test_covariances_of_integers():
+    checked(lambda x: torch.cov(x).double(), torch.arange(12).reshape(3, 4) % 5)
