@@ -12,7 +12,7 @@ from typing import cast
 
 from ir.contraction import contraction
 from ir.edits.stages import copy, direct_loads, stage_changes
-from ir.edits.variant import variant_changes
+from ir.edits.variant import launches, variant_changes
 from ir.errors import KernelError
 from ir.lower.verb_table import OF_LAUNCH, canonical
 from ir.machine import DIRECT, Machine
@@ -98,12 +98,16 @@ def neighbours(
     """Every single change to a schedule, in a fixed order.
 
     Some can prove illegal, but none because it rounds operands to a float that may not hold them.
+    The schedule may be illegal, too. If it divides the equations into no legal launches, changes of
+    launches and of their matmuls are left out.
     """
     given = _Ground.of(spec, machine, tuple(sizes.items()))
     formed = _Ground.of(_formed(spec, schedule), machine, tuple(sizes.items()))
+    apart = () if launches(formed.spec, schedule) else (_launches, _matmuls)
     found = dict.fromkeys(
         edit
         for lister in _LISTERS
+        if lister not in apart
         for edit in lister(given if lister in (_pairs, _units) else formed, schedule)
     )
     for old, new in variant_changes(spec, formed.spec, schedule, machine):

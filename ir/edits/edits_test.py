@@ -14,9 +14,18 @@ from ir.lower.verb_table import VERBS, canonical
 from ir.machine import NOTED, Rendering
 from ir.parse.schedule import parse_schedule
 from ir.schedule import Decision, Schedule
-from testing.samples.samples import KERNELS, SMALL, WITH_THREADS, decisions, spec_of, workload
+from testing.samples.samples import (
+    KERNELS,
+    SMALL,
+    WITH_TF32,
+    WITH_THREADS,
+    decisions,
+    spec_of,
+    workload,
+)
 
 SIZES = {"M": 64, "K": 128}
+FURTHER = 3  # edits after the first one
 SOFTMAX = workload("softmax").spec
 
 
@@ -295,3 +304,85 @@ def test_tiles_that_share_a_grid_evenly_are_offered_on_the_grid_alone():
     assert even <= offered(machine, "place(b.outer, level=grid)") | {8}
     assert not any(n & (n - 1) for n in offered(machine))
     assert not any(n & (n - 1) for n in offered(WITH_THREADS, "place(b.outer, level=grid)"))
+
+
+def test_reassociation_drops_what_was_decided_on_the_tensor_that_it_replaces():
+    w = workload("wukong_fm")
+    sizes = w.checks[-1]
+    lines = ("tile(b, size=1)", "compute(out, unit=matrix)", "threads(out, count=64)")
+    start = decisions(
+        w.spec, "kernel(t)", "compute(t, unit=matrix)", "threads(t, count=32)", *lines
+    )
+    lower(w.spec, start, WITH_THREADS, sizes)
+    found = neighbours(w.spec, start, WITH_THREADS, sizes)
+    (edit,) = (e for e in found if e.decision.verb == "associate")
+    changed = edit.apply(start)
+    made = {"associate(t)", "compute(t_again, unit=matrix)"}
+    assert set(map(str, changed.decisions)) == {*made, *lines}
+    lower(w.spec, changed, WITH_THREADS, sizes)
+    found = neighbours(w.spec, changed, WITH_THREADS, sizes)
+    (back,) = (e for e in found if e.decision.verb == "associate")
+    assert set(map(str, back.apply(changed).decisions)) == set(lines)
+
+
+def test_a_launch_that_ends_within_steps_of_one_block_leaves_neighbours():
+    spec = spec_of(
+        "a[m, k] = pad(y[m - 1, k], 0.0) * 0.5 + x[m, k]",
+        "y[m, k] = exp(a[m, k])",
+    )
+    start = decisions(spec, "carry(y)")
+    ended = Edit(None, Decision("kernel", "a"))
+    assert ended in neighbours(spec, start, WITH_THREADS, SIZES)
+    found = neighbours(spec, ended.apply(start), WITH_THREADS, SIZES)
+    assert Edit(ended.new, None) in found
+
+
+def test_reassociation_keeps_what_is_hoisted_before_it():
+    start = decisions(workload("wukong_fm").spec, "hoist(t, into=out)", "fuse(out, into=t)")
+    made = Edit(None, Decision("associate", "t")).apply(start)
+    assert {str(d) for d in made.decisions} == {"associate(t)", "hoist(t, into=out)"}
+
+
+@pytest.mark.parametrize(
+    "name, lines",
+    [
+        ("wukong_fm", ("associate(t)", "kernel(t)")),
+        ("wukong_fm", ("kernel(t_again)",)),
+        ("ssm", ("carry(h)", "kernel(h)", "kernel(nothing)")),
+        ("rmsnorm_matmul", ("kernel(nothing)", "threads(y, count=64)")),
+    ],
+)
+@pytest.mark.parametrize("machine", [SMALL, WITH_TF32, WITH_THREADS], ids=lambda m: m.name)
+def test_a_schedule_without_legal_launches_has_neighbours_too(name, lines, machine):
+    w = workload(name)
+    start = decisions(w.spec, *lines)
+    with pytest.raises(KernelError):
+        lower(w.spec, start, machine, w.tune)
+    found = {str(e) for e in neighbours(w.spec, start, machine, w.tune)}
+    assert any(text.startswith("+ tile(") for text in found)
+    assert not any("threads" in text for text in found)
+
+
+@pytest.mark.parametrize("name", [*KERNELS, "ssm"])
+@pytest.mark.parametrize("machine", [WITH_TF32, WITH_THREADS], ids=lambda m: m.name)
+def test_whatever_was_edited_has_neighbours(name, machine):
+    """Operators make several edits before the result is lowered, so schedules between are illegal."""
+    w, rng = workload(name), random.Random(name)
+    start = plain(w.spec, machine, w.checks[-1])
+    for first in _by_kind(neighbours(w.spec, start, machine, w.checks[-1])).values():
+        walked = [first[0]]
+        schedule = first[0].apply(start)
+        for _ in range(FURTHER):
+            try:
+                found = neighbours(w.spec, schedule, machine, w.checks[-1])
+            except KernelError as fault:
+                raise AssertionError(f"after {walked}: {fault}") from fault
+            walked.append(rng.choice(rng.choice(list(_by_kind(found).values()))))
+            schedule = walked[-1].apply(schedule)
+
+
+def _by_kind(edits: tuple[Edit, ...]) -> dict[tuple[str, str, bool], list[Edit]]:
+    kinds: dict[tuple[str, str, bool], list[Edit]] = {}
+    for e in edits:
+        kinds.setdefault((e.decision.verb, e.decision.subject, e.new is None), []).append(e)
+    return kinds

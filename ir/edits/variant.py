@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ir.errors import KernelError
-from ir.lower.launches import segments
+from ir.lower.launches import Segment, segments
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
@@ -44,6 +44,14 @@ def variant_changes(
     for verb, found in changes.items():
         if verb in machine.model.verbs:
             yield from found
+
+
+def launches(formed: Spec, schedule: Schedule) -> tuple[Segment, ...]:
+    """The launches of a schedule; none if a launch would end where none can."""
+    try:
+        return segments(formed, schedule)
+    except KernelError:
+        return ()
 
 
 def _flattens(formed: Spec, schedule: Schedule) -> Iterator[Change]:
@@ -118,7 +126,7 @@ def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
 def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
     """Other contiguous dimensions of inputs and of tensors that one launch passes to another."""
     apart = {t.name for t in formed.outputs} | set(ends(schedule))
-    passed = [t for s in segments(formed, schedule) for t in s.stored if t not in apart]
+    passed = [t for s in launches(formed, schedule) for t in s.stored if t not in apart]
     decided = [d.subject for d in schedule.of("pack")]
     for name in dict.fromkeys((*(t.name for t in spec.inputs), *passed, *decided)):
         if old := schedule.find("pack", name):

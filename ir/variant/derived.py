@@ -11,6 +11,8 @@ from ir.spec import Spec
 from ir.verify import facts
 
 LARGEST_INHERITED = 256  # largest tile that a flattened index inherits from its two indices
+# Verbs that apply before a tensor is replaced; their subjects are tensors of the given equations.
+ON_GIVEN = ("hoist", "associate")
 TRIPLE = "tf32x3"  # precision of a 3xTF32 contraction
 
 
@@ -77,15 +79,26 @@ def names(decision: Decision | None) -> frozenset[str]:
     return frozenset()
 
 
+def replaced(decision: Decision | None) -> frozenset[str]:
+    """The names of the given tensors that no longer exist because of a decision."""
+    if decision is not None and decision.verb == "associate":
+        return frozenset({decision.subject})
+    return frozenset()
+
+
 def after(schedule: Schedule, old: Decision | None, new: Decision | None) -> Schedule:
     """The schedule after its decision `old` became `new`.
 
     Decisions on names that no longer exist are dropped. Decisions on two flattened indices apply to
-    the flattened index.
+    the flattened index. The unit that computes a reassociated contraction computes the one that
+    replaces it.
     """
     if new is not None and new.verb == "flatten" and old != new:
         schedule = _inherited(schedule, new)
-    return _without(schedule, names(old) - names(new))
+    if new is not None and new.verb == "associate" and old != new:
+        schedule = _replacing(schedule, new)
+    gone = (names(old) - names(new)) | (replaced(new) - replaced(old))
+    return _without(schedule, gone)
 
 
 def _inherited(schedule: Schedule, flatten: Decision) -> Schedule:
@@ -105,9 +118,24 @@ def _inherited(schedule: Schedule, flatten: Decision) -> Schedule:
     return Schedule(schedule.kernel, tuple(made.values()))
 
 
+def _replacing(schedule: Schedule, associate: Decision) -> Schedule:
+    (name,) = names(associate)
+    made = (
+        replace(d, subject=name) if (d.verb, d.subject) == ("compute", associate.subject) else d
+        for d in schedule.decisions
+    )
+    return Schedule(schedule.kernel, tuple(made))
+
+
 def _without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
-    """Drops the decisions on names that no longer exist."""
-    kept = (d for d in schedule.decisions if d.subject.removesuffix(".outer") not in gone)
+    """Drops the decisions on names that no longer exist, except those on given tensors."""
+    kept = (
+        d
+        for d in schedule.decisions
+        if d.verb in ON_GIVEN
+        or d.subject.removesuffix(".outer") not in gone
+        and d.option("into") not in gone
+    )
     return Schedule(schedule.kernel, tuple(kept))
 
 
