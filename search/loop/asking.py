@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.loop import budget
-from search.loop.context import Context, GaveUp, Operator
+from search.loop.context import Context, GaveUp, NotInstalled, Operator
 from search.loop.state import Policy, Proposal, State
 
 ROUNDS = 3  # times that a policy is asked if its proposals do not fill a generation
@@ -40,10 +41,8 @@ class Asking:
             for proposal in named(now, self.policy.ask(now, count, rng), self.operators, rng):
                 if len(asked) == wanted:
                     break
-                made = tagged(
-                    self.operators[proposal.operator].propose(self.context(proposal), rng),
-                    proposal,
-                )
+                operator = self.operators[proposal.operator]
+                made = tagged(proposed(operator, self.context(proposal), rng), proposal)
                 if isinstance(made, Candidate) and self.add(made):
                     asked.append(made)
             if len(asked) == wanted:
@@ -74,6 +73,17 @@ def named(
             proposal = replace(proposal, operator=budget.choose(state, able, rng))
         found.append(proposal)
     return found
+
+
+def proposed(operator: Operator, context: Context, rng: random.Random) -> Candidate | GaveUp:
+    """An operator's child. If it raises KernelError for a schedule on its way, it gave up: one
+    proposal does not end a run."""
+    try:
+        return operator.propose(context, rng)
+    except NotInstalled:
+        raise
+    except KernelError as error:
+        return GaveUp(error.what)
 
 
 def tagged(child: Candidate | GaveUp, proposal: Proposal) -> Candidate | GaveUp:

@@ -2,10 +2,11 @@
 
 import pytest
 
+from ir.errors import KernelError
 from search.core.candidate import Candidate, Origin
 from search.core.graph import Graph
 from search.loop.asking import Asking
-from search.loop.context import GaveUp
+from search.loop.context import GaveUp, NotInstalled
 from search.loop.state import Proposal, State
 
 
@@ -26,6 +27,18 @@ class Never:
 
     def propose(self, context, rng):
         return GaveUp("never")
+
+
+class Faulty:
+    """Meets a schedule that is not legal."""
+
+    name, parents, remote = "faulty", 0, False
+
+    def __init__(self, fault):
+        self.fault = fault
+
+    def propose(self, context, rng):
+        raise self.fault
 
 
 class Says:
@@ -65,3 +78,14 @@ def test_another_seed_gives_other_children():
 def test_a_part_of_a_generation_is_the_first_of_the_whole(most):
     policy = Says(*[Proposal("a", ())] * 6)
     assert ask(policy, Names("a"), most=most) == ask(policy, Names("a"))[:most]
+
+
+def test_an_operator_that_meets_an_illegal_schedule_gave_up():
+    both = Says(Proposal("faulty", ()), Proposal("a", ()))
+    found = ask(both, Names("a"), Faulty(KernelError("`kernel(t)` ends no launch")), count=2)
+    assert [c.schedule[0] for c in found] == ["a", "a"]
+
+
+def test_an_operator_that_lacks_a_package_ends_the_run():
+    with pytest.raises(NotInstalled, match="is not installed"):
+        ask(Says(Proposal("faulty", ())), Faulty(NotInstalled("`package` is not installed")))

@@ -227,6 +227,10 @@ class Pending:
     answer: Callable[[], Candidate | GaveUp]  # sends the request and waits for the answer
 
 
+class NotInstalled(KernelError):
+    """An operator lacks a package, so that none of its proposals can succeed."""
+
+
 class Halted(Exception):
     """Ends the run because no later request can succeed; its results stay.
 

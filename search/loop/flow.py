@@ -18,7 +18,7 @@ from search.core.evaluation import Evaluated
 from search.core.model_use import Spent
 from search.core.stored import StoredEvent
 from search.loop.allocation import shares, standing
-from search.loop.asking import named, tagged
+from search.loop.asking import named, proposed, tagged
 from search.loop.backend_view import BackendView
 from search.loop.book import Book
 from search.loop.context import GaveUp, Halted, Memory, ModelOperator, Operator, Refused
@@ -253,7 +253,7 @@ class Flow:
                 self._held = operator.name
                 return None
             context = self.book.context(view, shape, proposal).unedited()
-            child = tagged(operator.propose(context, rng), proposal)
+            child = tagged(proposed(operator, context, rng), proposal)
             if isinstance(child, Candidate) and self.book.add(child):
                 return self._made(number, child)
         if doubtful:

@@ -9,7 +9,7 @@ from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.loop.context import GaveUp, Halted, Memory, Refused
 from search.loop.script import LEFT
-from search.loop.testing import FLOWING, Clock, Heard, Simulated, made, result
+from search.loop.testing import FLOWING, Clock, Heard, Pick, Simulated, made, result
 from search.store.store import Store
 
 WHOLE = FLOWING.evaluations
@@ -280,3 +280,19 @@ def test_children_of_a_model_are_candidates_like_any_other(store):
     record = store.load(outcome.run)
     assert [len(g) for g in record.generations if g] == [2] + [1] * 8
     assert all(isinstance(c, Candidate) for g in record.generations for c in g)
+
+
+def test_an_operator_that_meets_an_illegal_schedule_does_not_end_the_run(store):
+    class Faulty(Pick):
+        draws = 0
+
+        def propose(self, context, rng):
+            self.draws += 1
+            if self.draws % 3 == 1:
+                raise KernelError("`kernel(t)` ends a launch after an unknown tensor")
+            return super().propose(context, rng)
+
+    found = made(store, evaluations=12)
+    found.search.operators["pick"] = faulty = Faulty()
+    assert found.run().evaluations == 12
+    assert faulty.draws > 3

@@ -14,7 +14,7 @@ from functools import partial
 
 from search.core.candidate import Candidate
 from search.loop.allocation import shares, standing
-from search.loop.asking import Asking
+from search.loop.asking import Asking, proposed
 from search.loop.backend_view import BackendView
 from search.loop.book import Book
 from search.loop.context import Context, Operator
@@ -171,5 +171,5 @@ def brought_over(
     if book.best is None or book.best[0].backend == view.backend or PORT not in operators:
         return None
     context = book.context(view, None, Proposal(PORT, (book.best[0].key,))).unedited()
-    child = operators[PORT].propose(context, random.Random(0))
+    child = proposed(operators[PORT], context, random.Random(0))
     return child if isinstance(child, Candidate) and book.add(child) else None

@@ -18,7 +18,7 @@ from threading import Thread, get_ident
 from types import ModuleType
 from typing import Any
 
-from ir.errors import KernelError
+from search.loop.context import NotInstalled
 
 TPE, CMA = "tpe", "cma"
 _UNUSED = "scipy.stats"  # imported by an unused sampler of `cmaes`, which has a fallback
@@ -56,7 +56,7 @@ def asked(
 
     trials: settings of at least these axes, in the order of their outcomes. start: where `cma`
     begins before any trial succeeded. startup: trials before which `tpe` samples at random. Raises
-    KernelError if Optuna is not installed.
+    NotInstalled if Optuna is not installed.
     """
     optuna = _optuna()
     if sampler == CMA:
@@ -118,7 +118,7 @@ def lacking() -> str:
 @cache
 def _optuna() -> ModuleType:
     if name := lacking():
-        raise KernelError(
+        raise NotInstalled(
             f"parameters are tuned by Optuna, and `{name}` is not installed",
             hint=f"install {name}, or leave the tuning operators out",
         )
