@@ -151,7 +151,7 @@ def row(
         except subprocess.TimeoutExpired:
             failed = f"no end after {seconds + GRACE:g} s"
     wall = time.monotonic() - began
-    runs = _runs(store)
+    runs = runs_of(store)
     if not runs:
         return {"kernel": name, "reason": failed or "nothing is stored"}
     found = {"kernel": name, "wall_s": round(wall, 1), **counted(runs)}
@@ -197,7 +197,8 @@ def _means(outcomes: Iterable[Evaluated]) -> dict[str, float]:
     return {n: round(sum(o.seconds.get(n, 0.0) for o in every) / len(every), 4) for n in names}
 
 
-def _runs(file: Path) -> list[StoredRun]:
+def runs_of(file: Path) -> list[StoredRun]:
+    """Returns the runs of a store; empty if there is no file."""
     if not file.is_file():
         return []
     store = Store(str(file))

@@ -172,10 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _origin(result: Mapping[str, Any]) -> str:
-    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    clocks = result["clocks_mhz"]
     commands = [result.get(k) for k in ("command", "measured_by", "modelled_by")]
     said = ", then ".join(f"`{re.sub(_FOLDER, '--out=', c)}`" for c in commands if c)
+    if "measured_on" in result:
+        return f"{said}, {result['date']}; measured on {'; '.join(result['measured_on'])}."
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    clocks = result["clocks_mhz"]
     return (
         f"{said}, {result['date']}, {result['machine']}, driver "
         f"{result['driver']}, {versions}; clocks at the end {clocks['sm']} MHz, memory "
