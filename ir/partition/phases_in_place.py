@@ -98,6 +98,8 @@ class _InPlace:
         return made if made._suits() else None
 
     def _suits(self) -> bool:
+        """Whether all taps are summed, phases and channels fill tiles, and the reader has the
+        indices of the results alone."""
         e, sizes = self.convolution, shape(self.known.tensors[self.view], {})
         outs = [i for i in e.indices if i in indices(self.w)]
         wide = all(self.known.tensors[r.tensor].dtype == "f32" for r in (self.x, self.w))
