@@ -12,8 +12,8 @@ from math import prod
 
 from backends.gpu.rules import Rules
 from backends.gpu.tile import BlockWidth, Even, Name
-from backends.gpu.values import moves, settled
-from ir.nest.nest import Dot, Launch, Loop, Value
+from backends.gpu.values import ZERO, moves, settled
+from ir.nest.nest import Dot, Launch, Loop, Slice, Value
 from ir.nest.steps import tile_axes
 from ir.sizes import power_of_two
 from ir.spec import EIGHT, Apply, Expr, Number
@@ -88,6 +88,13 @@ class Blocks:
         """The shape of a tensor over these axes."""
         return tuple(self.blocks[a].wide for a in axes)
 
+    def covers(self, one: Slice, size: Expr) -> bool:
+        """Whether a tile has all elements along a dimension of a tensor, and no others."""
+        if not is_one_index(one):
+            return False
+        block = self.blocks[one.terms[0][0]]
+        return not (block.scalar or block.tile or block.checks) and block.wide == size
+
     def constants(self) -> Iterator[tuple[Name, Expr]]:
         """The constants that a launch passes, each with the expression that the launcher computes."""
         for b in self.blocks.values():
@@ -132,6 +139,12 @@ class Blocks:
                     need = needed // (known // widths[widest])
                     least[widest] = max(least.get(widest, 1), need)
         return least
+
+
+def is_one_index(one: Slice) -> bool:
+    """Whether positions along a dimension are those of one index."""
+    alone = len(one.terms) == 1 and one.terms[0][1] == one.step == 1
+    return alone and one.offset == ZERO and one.rows is None
 
 
 def sides(dot: Dot, values: dict[str, Value]) -> tuple[tuple[str, ...], ...]:

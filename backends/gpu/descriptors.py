@@ -68,7 +68,7 @@ def _merged_rows(
     made: list[tuple[int, ...]] = []
     along: list[list[_Along]] = []
     for n, (group, each) in enumerate(zip(groups, every, strict=True)):
-        covered = len(group) == 1 and _covered(region[group[0]], shape[group[0]], blocks)
+        covered = len(group) == 1 and blocks.covers(region[group[0]], shape[group[0]])
         last = n == len(groups) - 1
         if made and covered and not last and _runs(along[-1], each, blocks):
             made[-1], along[-1] = (*made[-1], *group), [*along[-1], *each]
@@ -76,14 +76,6 @@ def _merged_rows(
             made.append(group)
             along.append(each)
     return tuple(made), along
-
-
-def _covered(one: Slice, size: Expr, blocks: Blocks) -> bool:
-    """Whether a box has all elements along a dimension, and no others."""
-    if len(one.terms) != 1 or one.terms[0][1] != 1 or one.offset != ZERO or one.rows is not None:
-        return False
-    block = blocks[one.terms[0][0]]
-    return not block.scalar and not block.tile and not block.checks and block.wide == size
 
 
 def _runs(before: list[_Along], each: list[_Along], blocks: Blocks) -> bool:

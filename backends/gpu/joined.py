@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from backends.gpu.blocks import Blocks, IndexBlock
+from backends.gpu.blocks import Blocks, IndexBlock, is_one_index
 from backends.gpu.tile import Assign, Bounds, Name, Positions, Statement
 from backends.gpu.values import ZERO, times
 from ir.nest.nest import Slice, Store
@@ -42,12 +42,12 @@ def joined(
     if len(s.region) != len(shape) or s.bulk or s.reduction or s.epilogue:
         return None
     first = len(shape) - 1
-    while first > 0 and _covered(s.region[first], shape[first], blocks):
+    while first > 0 and blocks.covers(s.region[first], shape[first]):
         before = s.region[first - 1]
-        if not _plain(before) or blocks[before.terms[0][0]].scalar:
+        if not is_one_index(before) or blocks[before.terms[0][0]].scalar:
             break
         first -= 1
-    own = tuple(one.terms[0][0] for one in s.region[first:] if _plain(one))
+    own = tuple(one.terms[0][0] for one in s.region[first:] if is_one_index(one))
     if len(own) < 2 or not set(own) <= set(axes):
         return None
     head, *rest = (blocks[i] for i in own)
@@ -86,22 +86,3 @@ def _positions(block: IndexBlock, head: IndexBlock, by: int) -> list[Statement]:
     if block.checks:
         made.append(Bounds(Name("mask", block.index), name, block.size, None))
     return made
-
-
-def _plain(one: Slice) -> bool:
-    """Whether positions along a dimension are those of one index."""
-    return (
-        len(one.terms) == 1
-        and one.terms[0][1] == 1
-        and one.offset == ZERO
-        and one.rows is None
-        and one.step == 1
-    )
-
-
-def _covered(one: Slice, size: Expr, blocks: Blocks) -> bool:
-    """Whether a tile has all elements along a dimension, and no others."""
-    if not _plain(one):
-        return False
-    block = blocks[one.terms[0][0]]
-    return not (block.scalar or block.tile or block.checks) and block.wide == size

@@ -167,10 +167,7 @@ class _InPlace:
 
     def _filter(self, name: str, narrow: str) -> Equation:
         """The filter with channels before phases, in the order in which results are stored."""
-        outs, phases = self._channels()
-        own = [*outs, *phases]
-        taps = [i for i in indices(self.w) if i not in (self.channel, self._out)]
-        order = [*taps, *(i for i in self.reader.indices if i in own), self.channel]
+        order = self._order
         names = {i: Index(f"{name}_d{n}") for n, i in enumerate(order)}
         read = replace(self.w, at=tuple(renamed(self._placed(p), names) for p in self.w.at))
         sizes = tuple(self.known.ranges[i].high for i in order)
@@ -179,10 +176,7 @@ class _InPlace:
     def _stored(self, name: str, image: str, filtered: str) -> Equation:
         """The convolution at the indices of its reader."""
         e = self.convolution
-        outs, phases = self._channels()
-        taps = [i for i in indices(self.w) if i not in (self.channel, self._out)]
-        own = [i for i in self.reader.indices if i in (*outs, *phases)]
-        w = Read(filtered, tuple(map(Index, (*taps, *own, self.channel))))
+        w = Read(filtered, tuple(map(Index, self._order)))
         last = Index(self.channel)
         moved = dict(self.windows)
         at: list[Expr] = []
@@ -205,12 +199,14 @@ class _InPlace:
         """The index of the convolution's channels, which contain the phases."""
         return next(i for i in self.convolution.indices if i in indices(self.w))
 
-    def _channels(self) -> tuple[list[str], list[str]]:
-        """The reader's index of the channels, and its indices of the phases."""
+    @property
+    def _order(self) -> tuple[str, ...]:
+        """The indices of the new filter: taps, channels and phases as the reader has them, and the
+        channels of the image."""
         d = self.convolution.indices.index(self._out)
-        own = self.read.at[d + 1]
-        assert isinstance(own, Index)
-        return [own.name], list(indices(self.read.at[d]))
+        stored = {i for p in self.read.at[d : d + 2] for i in indices(p)}
+        taps = (i for i in indices(self.w) if i not in (self.channel, self._out))
+        return (*taps, *(i for i in self.reader.indices if i in stored), self.channel)
 
     def _placed(self, position: Expr) -> Expr:
         """A position of the convolution's operands in terms of the reader's indices."""
